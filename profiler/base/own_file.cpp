@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/base/own_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+namespace offload {
+namespace {
+
+// Blocks SIGPIPE for this thread and takes back one that we caused ourselves.
+class PipeSignalGuard {
+ public:
+  PipeSignalGuard() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalGuard() {
+    if (!was_pending_) {
+      const timespec kNow{};
+      sigtimedwait(&pipe_, nullptr, &kNow);
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalGuard(const PipeSignalGuard&) = delete;
+  PipeSignalGuard& operator=(const PipeSignalGuard&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_;
+};
+
+}  // namespace
+
+bool write_fully(int descriptor, std::string_view text) {
+  int kept = errno;
+  bool whole = true;
+  {
+    PipeSignalGuard guard;
+    while (!text.empty()) {
+      ssize_t wrote = ::write(descriptor, text.data(), text.size());
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        whole = false;
+        break;
+      }
+      text.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+  }
+  errno = kept;
+  return whole;
+}
+
+OwnFile::OwnFile(int descriptor) : descriptor_(descriptor) {
+  struct stat status {};
+  if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+}
+
+bool OwnFile::still_ours() const {
+  struct stat status {};
+  return fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+bool OwnFile::write(std::string_view text) {
+  if (!is_open()) return false;
+  int kept = errno;
+  bool ours = still_ours();
+  errno = kept;
+  if (!ours) {
+    descriptor_ = -1;
+    return false;
+  }
+  return write_fully(descriptor_, text);
+}
+
+void OwnFile::close() {
+  if (is_open() && still_ours()) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+}  // namespace offload
