@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One live allocation of the program that is large enough to move, and the pieces it is made of.
+// Buffer objects are never given back to a heap: a launch on another thread may hold a stale pointer to one (a phantom
+// in its arguments), so the memory stays a Buffer for ever and is recycled as one.
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/engine/fence.h"
+#include "interpose/engine/port.h"
+
+namespace offload {
+
+struct Buffer;
+
+// A physical allocation on the device, 1 to 16 granules, with a permanent home address where copies read and write it.
+struct Extent {
+  Handle handle = 0;
+  Address home = 0;
+  uint32_t granules = 0;
+  uint32_t shown_elsewhere = 0;  // addresses of former owners that still show it
+  Buffer* owner = nullptr;       // null: in the pool
+  uint32_t piece = 0;            // index in the owner
+  Fence fence;                   // in the pool: what must pass before a new owner writes it
+};
+
+// Host memory that holds one evicted extent.
+struct Slot {
+  Address home = 0;
+  Handle handle = 0;  // 0: plain pinned memory, never mapped at a program's address
+  uint32_t granules = 0;
+  bool mapped = false;  // shown at the owner's address
+  Fence fence;          // free: what must pass before it is written again
+};
+
+enum class PieceState : uint8_t { kResident, kLeaving, kHost };  // RES, EVG, HOST of the protocol
+
+// One extent's worth of a buffer's address range.
+struct Piece {
+  PieceState state = PieceState::kResident;
+  bool worker_busy = false;  // the worker unmaps or maps here, without the mutex
+  bool waits_for_worker = false;
+  bool has_copy = false;     // the slot holds content (a buffer never used has none)
+  uint32_t granules = 0;
+  uint64_t offset = 0;        // bytes from the buffer's address
+  Extent* extent = nullptr;   // kResident, kLeaving
+  Extent* shown = nullptr;    // the extent that the address shows, current or former
+  Slot* slot = nullptr;       // kLeaving, kHost
+  Fence leave;                // e1: use and fill at the time of the claim
+  Fence copied;               // e2
+  uint64_t checksum = 0;      // OFFLOAD_VERIFY
+  uint64_t serial = 0;        // which eviction; a job of the worker for an older one is stale
+};
+
+enum class BufferState : uint32_t {
+  kGone,      // not an allocation now
+  kParked,    // freed, kept mapped for the next request of its size
+  kResident,  // every piece RES: the only state in which an op may go on without the mutex
+  kMoving,    // some piece EVG or HOST, or claimed
+};
+
+inline constexpr int kUseSlots = 4;
+
+struct Buffer {
+  // Read and written by launching threads without the mutex, while they pin the buffer.
+  std::atomic<BufferState> state{BufferState::kGone};
+  std::atomic<uint64_t> waited{0};          // streams (index < 64) that are ordered behind `fill`
+  std::atomic<uint64_t> use[kUseSlots]{};   // last op on each stream: (index + 1) << 48 | position
+  std::atomic<bool> use_overflow{false};    // more streams than that: every stream counts
+  std::atomic<uint64_t> last_op{0};         // number of the device's op that named it last
+  std::atomic<bool> has_content{false};     // some op named it since its birth
+  std::atomic<bool> names_others{false};    // holds a table of pointers
+
+  // Under the engine's mutex.
+  Address address = 0;
+  uint64_t bytes = 0;      // asked for
+  uint32_t granules = 0;   // mapped
+  uint32_t kept = 0;       // reasons why it may not move (exported, in a capture, encoded in a descriptor)
+  uint64_t id = 0;         // by birth
+  uint64_t birth_op = 0;
+  uint64_t moved_bytes = 0;
+  bool demand_missed = false;
+  OwnVector<Piece> pieces;
+  Fence fill;              // what gave it its extents
+  Fence parked;            // kParked
+  Buffer* next = nullptr;  // in the list of parked or recycled buffers
+  Buffer* previous = nullptr;
+
+  void note_use(StreamIndex stream, uint64_t position, uint64_t op) {
+    const uint64_t tag = static_cast<uint64_t>(stream + 1) << 48;
+    last_op.store(op, std::memory_order_relaxed);
+    if (!has_content.load(std::memory_order_relaxed)) has_content.store(true, std::memory_order_relaxed);
+    for (std::atomic<uint64_t>& slot : use) {
+      uint64_t seen = slot.load(std::memory_order_relaxed);
+      if (seen == 0 && slot.compare_exchange_strong(seen, tag | position, std::memory_order_relaxed)) return;
+      if ((seen & ~kPositionMask) != tag) continue;
+      while ((seen & kPositionMask) < position &&
+             !slot.compare_exchange_weak(seen, tag | position, std::memory_order_relaxed)) {
+      }
+      return;
+    }
+    use_overflow.store(true, std::memory_order_relaxed);
+  }
+  static constexpr uint64_t kPositionMask = (uint64_t{1} << 48) - 1;
+};
+
+}  // namespace offload

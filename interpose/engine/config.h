@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the engine is told at its birth. Plain values; the hooks fill them from the options and the device.
+
+#include <cstdint>
+
+namespace offload {
+
+enum class Evicted : uint8_t {
+  kHost,      // an evicted buffer's addresses show its host copy: a stray access is slow, not wrong
+  kUnmapped,  // they show nothing: a stray access is error 700
+};
+
+struct EngineConfig {
+  uint64_t granularity = 2ull << 20;   // bytes of the smallest extent
+  uint64_t limit_bytes = 0;            // M_total: what may be mapped on the device
+  uint64_t window_bytes = 0;           // address space reserved; 0: from limit_bytes and host_limit_bytes
+  uint64_t host_limit_bytes = 0;       // what slots may take
+  uint64_t min_size_bytes = 4ull << 20;  // smaller requests come from slabs and never move
+  uint64_t slot_chunk_bytes = 64ull << 20;  // pinned at once
+  uint32_t grace_ops = 16;
+  uint32_t largest_extent_granules = 16;
+  uint64_t copy_piece_bytes = 16ull << 20;
+  Evicted evicted = Evicted::kHost;
+  bool move = true;                    // false: intercept and count, evict nothing
+  bool finished_victims_only = false;  // OFFLOAD_VICTIMS=finished
+  bool verify = false;
+  bool free_is_fenced = false;         // cuMemFree does not block, but fences every stream (PyTorch without its cache)
+};
+
+}  // namespace offload

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The engine of one device: which buffer holds which memory, and how memory changes hands in stream order (protocol: README.md
+// beside this file). Plain logic over Port; hooks, tests and the worker drive it. It does not start threads and does
+// not read the environment.
+//
+// Threads: every public function may be called from any host thread, except that one ThreadPins belongs to one thread
+// (tests play several threads in one by passing several). The mutex is taken inside; begin_op and end_op of an op whose
+// buffers are all resident do not take it. Nothing here allocates from the program's heap.
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "interpose/engine/buffer.h"
+#include "interpose/engine/clauses.h"
+#include "interpose/engine/config.h"
+#include "interpose/engine/pins.h"
+#include "interpose/engine/port.h"
+#include "interpose/engine/streams.h"
+#include "interpose/engine/tables.h"
+#include "interpose/memory/extents.h"
+#include "interpose/memory/parking.h"
+#include "interpose/memory/slabs.h"
+#include "interpose/memory/slots.h"
+#include "interpose/memory/window.h"
+#include "policies/policy.h"
+#include "profiler/statistics.h"
+
+namespace offload {
+
+struct AllocationInfo {
+  Address base = 0;
+  uint64_t bytes = 0;  // as asked for
+  uint64_t id = 0;
+};
+
+class Engine {
+ public:
+  Engine(Port& port, const EngineConfig& config, Policy& policy, Statistics& statistics);
+  // Reserves the window. An error leaves an engine that must not be used.
+  Status initialise();
+
+  // --- Streams. `id` is unique per stream for the life of the process (cuStreamGetId).
+  StreamIndex stream(const NativeStream& native, uint64_t id, bool per_thread);
+  // Before the driver destroys it: leaves an event behind.
+  void stream_destroyed(uint64_t id);
+  // Around an op that waits for what the host does later (stream memory operations, external semaphores, host functions):
+  // before it is forwarded, and after.
+  void external_wait_begin(StreamIndex stream);
+  void external_wait_end(StreamIndex stream);
+
+  // --- Allocation. `bytes` > 0. kOutOfMemory only after all that may move has moved.
+  Status allocate(uint64_t bytes, ThreadPins* pins, Address* out);                          // cuMemAlloc
+  Status allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out);  // cuMemAllocAsync
+  // kNotOurs: not in the window. kInvalid: in the window, but not the base of a live allocation.
+  Status free(Address base, ThreadPins* pins);  // synchronous, or fenced with every stream (config.free_is_fenced)
+  Status free_async(Address base, StreamIndex stream, ThreadPins* pins);
+  bool owns(Address address) const { return window_.contains(address); }
+  // The live allocation that holds `address`; false: none.
+  bool describe(Address address, AllocationInfo* out);
+
+  // --- Operations. name() what the op's arguments name, begin_op(), forward, end_op(). begin_op makes everything
+  // resident and `stream` wait for what fills it. Anything but kOk: do not forward, answer with the error; the
+  // pins are already dropped.
+  void name(ThreadPins& pins, Address address) const {
+    if (const PageEntry entry = window_.lookup(address); entry != nullptr) name_entry(pins, entry, address);
+  }
+  void name_words(ThreadPins& pins, const void* words, size_t bytes) const;  // every aligned 8-byte word
+  Status begin_op(ThreadPins& pins, StreamIndex stream);
+  void end_op(ThreadPins& pins, StreamIndex stream);
+
+  // A copy from the host wrote `bytes` at `to`: addresses of ours among its words make `to` a table of names. To be called while
+  // the copy's op is pinned; `from` is readable host memory.
+  void host_data_copied(Address to, const void* from, uint64_t bytes);
+
+  // The allocation around `address` may not move any more (exported, encoded in a descriptor). It is restored first.
+  Status keep(Address address, ThreadPins& pins);
+
+  // Nothing moves from here on; what is evicted is restored now. The first reason is kept. Never fails the program.
+  void retire(const char* reason, ThreadPins& pins);
+  bool retired() const { return retired_.load(std::memory_order_acquire); }
+
+  // --- What the program may ask.
+  void memory_info(uint64_t* free_bytes, uint64_t* total_bytes);
+  uint64_t live_bytes() const;
+  uint64_t mapped_bytes() const;
+  void trim(uint64_t keep_bytes);  // gives parked and pooled memory back to the driver
+
+  // --- The worker. One round over what is due; true if something was done. wait_for_work() blocks until there may be
+  // something to do, a short time at the most.
+  bool worker_step();
+  void wait_for_work();
+  void stop_worker();  // makes wait_for_work return at once from now on
+  bool wants_worker() const { return wants_worker_.load(std::memory_order_relaxed); }
+
+  // The context died with everything in it. Forgets streams and events; gives all memory back.
+  void context_gone();
+
+  PinRegistry& pin_registry() { return pin_registry_; }
+  uint64_t ops() const { return streams_.ops(); }
+
+ private:
+  friend class EngineTest;
+  using Lock = std::unique_lock<std::mutex>;
+  struct NewBuffer;
+
+  // operations.cpp
+  void name_entry(ThreadPins& pins, PageEntry entry, Address address) const;
+  Status begin_op_slowly(ThreadPins& pins, StreamIndex stream);
+  Status make_resident(ThreadPins& pins, Lock& lock);
+  void wait_for_fill(Buffer& buffer, StreamIndex stream);
+  void wait_not_busy(Buffer& buffer, Lock& lock);
+
+  // eviction.cpp
+  bool evictable(const Buffer& buffer, bool waive_grace) const;
+  Fence use_of(const Buffer& buffer);
+  Fence grace_streams(const Buffer& buffer, bool waived);
+  Status evict(Buffer& buffer, const ThreadPins* self, bool waive_grace, bool for_restore);
+  Status evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore);
+  void cancel(Buffer& buffer);
+  bool hand_over_one(const ThreadPins* self);
+  Extent* hand_over(Buffer& buffer, Piece& piece, const ThreadPins* self);
+  uint64_t evict_until(uint64_t bytes, const ThreadPins* self, bool waive_grace, bool for_restore);
+  void relieve_pressure(const ThreadPins* self);
+
+  // restore.cpp
+  Status restore(Buffer& buffer, ThreadPins& pins, Lock& lock);
+  Status restore_piece(Buffer& buffer, Piece& piece, ThreadPins& pins, Lock& lock);
+  Extent* extent_for(Buffer& buffer, Piece& piece, ThreadPins& pins, Lock& lock);
+  Status show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock);
+
+  // room.cpp
+  enum class Room : uint8_t { kFound, kNone, kRetry };
+  Room find_room(uint64_t granules, const ThreadPins* self, bool for_restore, Lock& lock);
+  Status take_extents(uint32_t granules, const ThreadPins* self, Lock& lock, OwnVector<Extent*>* out);
+  Extent* take_exact(uint32_t granules, const ThreadPins* self, bool for_restore, Lock& lock);
+  bool reshape(uint32_t granules, Lock& lock);
+  bool reclaim_oldest_parked();
+  bool reclaim_empty_slabs();
+  void put_back(Extent* extent, const Fence& fence);
+  bool wait_for_others(const ThreadPins* self, Lock& lock);
+
+  // allocation.cpp
+  Status allocate_locked(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
+  Status allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
+  Status allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
+  Status free_locked(Address base, const Fence& fence, Lock& lock);
+  void park(Buffer& buffer, Fence fence);
+  void dissolve(Buffer& buffer, const Fence& fence);
+  Buffer* new_buffer();
+  void recycle(Buffer& buffer);
+  Fence everything_unfinished();
+  void order_streams_behind(Fence& fence);
+
+  // host_wait.cpp
+  bool wait_on_host(const Fence& fence, HostWait cause, Lock& lock);
+
+  Port& port_;
+  const EngineConfig config_;
+  Policy& policy_;
+  Statistics& statistics_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;   // a claim, a pin or a job of the worker ended
+  std::condition_variable work_;      // for the worker
+  std::atomic<bool> retired_{false};
+  std::atomic<bool> wants_worker_{false};
+  std::atomic<bool> stop_worker_{false};
+
+  PinRegistry pin_registry_;
+  Window window_;
+  Streams streams_;
+  Extents extents_;
+  Slots slots_;
+  Slabs slabs_;
+  Parking parking_;
+  Tables tables_;
+  OwnVector<Buffer*> live_;      // movable buffers, by birth
+  Buffer* recycled_ = nullptr;
+  uint64_t next_id_ = 1;
+  uint64_t live_bytes_ = 0;
+};
+
+}  // namespace offload
