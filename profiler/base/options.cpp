@@ -17,7 +17,6 @@ struct WordsOfKind<Choice<Enumeration>> {
 };
 
 constexpr OptionInfo kTable[] = {
-#define CHOICES(...)
 #define OPTION(Kind, field, option_name, default_value, option_range, option_scope, sentence)   \
   OptionInfo{.name = option_name,                                                               \
              .default_text = default_value,                                                     \
@@ -33,8 +32,6 @@ constexpr OptionInfo kTable[] = {
                          std::span<char> out) { Kind::print(options.field, out); },             \
              .expected = &Kind::expected},
 #include "profiler/base/options.def"
-#undef OPTION
-#undef CHOICES
 };
 static_assert(std::size(kTable) == kOptionCount);
 

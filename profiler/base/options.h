@@ -15,12 +15,10 @@ namespace offload {
 
 // The enumerations of the choices: Mode, PolicyName, Evicted, Victims, PytorchAlloc, LogLevel,
 // Report.
-#define OPTION(...)
 #define CHOICE(enumerator, word) enumerator,
 #define CHOICES(Type, ...) enum class Type : std::uint8_t { __VA_ARGS__ };
 #include "profiler/base/options.def"
 #undef CHOICE
-#undef CHOICES
 
 #define CHOICE(enumerator, word) word,
 #define CHOICES(Type, ...)                                            \
@@ -31,8 +29,6 @@ namespace offload {
   }
 #include "profiler/base/options.def"
 #undef CHOICE
-#undef CHOICES
-#undef OPTION
 
 enum class OptionScope : std::uint8_t { kUser, kTest };
 enum class OptionSource : std::uint8_t {
@@ -43,10 +39,8 @@ enum class OptionSource : std::uint8_t {
 
 // One enumerator per row, named as the field, in the table's order.
 enum class OptionId : std::uint8_t {
-#define CHOICES(...)
 #define OPTION(Kind, field, ...) field,
 #include "profiler/base/options.def"
-#undef OPTION
   count_
 };
 inline constexpr std::size_t kOptionCount = static_cast<std::size_t>(OptionId::count_);
@@ -54,8 +48,6 @@ inline constexpr std::size_t kOptionCount = static_cast<std::size_t>(OptionId::c
 struct Options {
 #define OPTION(Kind, field, ...) Kind::Value field;
 #include "profiler/base/options.def"
-#undef OPTION
-#undef CHOICES
 
   OptionSource source[kOptionCount];
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/statistics.h"
+
+#include <time.h>
+
+#include "profiler/base/spin_guard.h"
+
+namespace offload {
+namespace {
+
+constinit Statistics process_statistics;
+
+struct Row {
+  std::string_view name;
+  std::string_view sentence;
+};
+
+constexpr Row kHostWaitRows[] = {
+#define HOST_WAIT(name, sentence) {#name, sentence},
+#include "profiler/statistics.def"
+};
+constexpr Row kPassThroughRows[] = {
+#define PASS_THROUGH(name, sentence) {#name, sentence},
+#include "profiler/statistics.def"
+};
+constexpr Row kReasonRows[] = {
+#define REASON(name, sentence) {#name, sentence},
+#include "profiler/statistics.def"
+};
+
+}  // namespace
+
+Statistics& statistics() {
+  return process_statistics;
+}
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::string_view name_of(HostWait cause) {
+  return kHostWaitRows[static_cast<int>(cause)].name;
+}
+std::string_view name_of(PassThrough cause) {
+  return kPassThroughRows[static_cast<int>(cause)].name;
+}
+std::string_view name_of(Reason reason) {
+  return kReasonRows[static_cast<int>(reason)].name;
+}
+std::string_view sentence_of(HostWait cause) {
+  return kHostWaitRows[static_cast<int>(cause)].sentence;
+}
+std::string_view sentence_of(PassThrough cause) {
+  return kPassThroughRows[static_cast<int>(cause)].sentence;
+}
+std::string_view sentence_of(Reason reason) {
+  return kReasonRows[static_cast<int>(reason)].sentence;
+}
+
+void Statistics::start() {
+  start_ns_.store(monotonic_ns(), std::memory_order_relaxed);
+}
+
+void Statistics::add_live(std::uint64_t bytes) {
+  if (!live_bytes.add(bytes)) return;
+  std::uint64_t peak = live_bytes.peak();
+  SpinGuard guard(place_lock_);
+  if (peak <= place_.bytes) return;  // another thread went higher in between
+  place_ = {.bytes = peak,
+            .operation = operations.get(),
+            .time_ns = monotonic_ns() - start_ns_.load(std::memory_order_relaxed),
+            .rounding_waste_bytes = rounding_waste_bytes.get()};
+}
+
+void Statistics::remove_live(std::uint64_t bytes) {
+  live_bytes.subtract(bytes);
+}
+
+void Statistics::set_reason(Reason reason) {
+  int none = kNoReason;
+  reason_.compare_exchange_strong(none, static_cast<int>(reason), std::memory_order_relaxed);
+}
+
+void Statistics::moved_out(std::uint64_t bytes, std::uint64_t device_ns) {
+  bytes_out.add(bytes);
+  copies_out.add();
+  copy_out_ns.add(device_ns);
+  top_.moved(bytes, true);
+}
+
+void Statistics::moved_in(std::uint64_t bytes, std::uint64_t device_ns) {
+  bytes_in.add(bytes);
+  copies_in.add();
+  copy_in_ns.add(device_ns);
+  top_.moved(bytes, false);
+}
+
+void Statistics::read(Snapshot& snapshot) const {
+#define COUNTER(name, sentence) snapshot.name = name.get();
+#define GAUGE(name, sentence) snapshot.name = {name.get(), name.peak()};
+#include "profiler/statistics.def"
+  for (std::size_t i = 0; i < kHostWaits; ++i) {
+    snapshot.waits[i] = {waits_[i].count(), waits_[i].ns()};
+  }
+  for (std::size_t i = 0; i < kPassThroughs; ++i) snapshot.passes[i] = passes_[i].get();
+  {
+    SpinGuard guard(place_lock_);
+    snapshot.peak = place_;
+  }
+  std::uint64_t start = start_ns_.load(std::memory_order_relaxed);
+  snapshot.elapsed_ns = start == 0 ? 0 : monotonic_ns() - start;
+  int reason = reason_.load(std::memory_order_relaxed);
+  if (reason != kNoReason) {
+    snapshot.reason = static_cast<Reason>(reason);
+  } else {
+    snapshot.reason = snapshot.allocations == 0 ? Reason::no_allocations : Reason::it_fitted;
+  }
+  snapshot.top_count = top_.read(snapshot.top);
+}
+
+}  // namespace offload
