@@ -6,9 +6,9 @@
 
 namespace offload {
 
-enum class Evicted : uint8_t {
-  kHost,      // an evicted buffer's addresses show its host copy: a stray access is slow, not wrong
-  kUnmapped,  // they show nothing: a stray access is error 700
+enum class EvictedShows : uint8_t {
+  kHostCopy,  // an evicted buffer's addresses show its host copy: a stray access is slow, not wrong
+  kNothing,   // they show nothing: a stray access is error 700
 };
 
 struct EngineConfig {
@@ -21,7 +21,7 @@ struct EngineConfig {
   uint32_t grace_ops = 16;
   uint32_t largest_extent_granules = 16;
   uint64_t copy_piece_bytes = 16ull << 20;
-  Evicted evicted = Evicted::kHost;
+  EvictedShows evicted = EvictedShows::kHostCopy;
   bool move = true;                    // false: intercept and count, evict nothing
   bool finished_victims_only = false;  // OFFLOAD_VICTIMS=finished
   bool verify = false;

@@ -53,8 +53,9 @@ class Port {
   virtual Status allocate_pinned(uint64_t bytes, Address* out) = 0;
   virtual void free_pinned(Address at) = 0;
 
-  // Events are timed. `record` marks all that was submitted to the stream so far.
-  virtual Status create_event(Event* out) = 0;
+  // `record` marks all that was submitted to the stream so far. A null, 1 or 2 handle is meant in the stream's context,
+  // whatever is current. Only timed events may be given to elapsed().
+  virtual Status create_event(bool timed, Event* out) = 0;
   virtual void destroy_event(Event event) = 0;
   virtual Status record(Event event, const NativeStream& stream) = 0;
   virtual Status wait(const NativeStream& stream, Event event) = 0;
