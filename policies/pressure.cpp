@@ -10,7 +10,8 @@ namespace {
 // Idle longest first; above that, the long-lived after all the others.
 std::uint64_t key_of(const Candidate& candidate, std::uint64_t position,
                      std::uint64_t long_lived_age) {
-  bool long_lived = position - candidate.birth_position > long_lived_age;
+  std::uint64_t age = position > candidate.birth_position ? position - candidate.birth_position : 0;
+  bool long_lived = age > long_lived_age;
   return candidate.last_use_position | (std::uint64_t{long_lived} << 63);
 }
 

@@ -56,6 +56,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
+// True if `word` is one of the parts of `name` between underscores.
+bool has_word(std::string_view name, std::string_view word) {
+  std::size_t at = name.find(word);
+  if (at == std::string_view::npos) return false;
+  std::size_t end = at + word.size();
+  return (at == 0 || name[at - 1] == '_') && (end == name.size() || name[end] == '_');
+}
+
 }  // namespace
 
 std::span<const OptionInfo> option_table() {
@@ -92,7 +100,11 @@ bool nearest_option(std::string_view name, OptionId& id) {
       id = static_cast<OptionId>(i);
     }
   }
-  return best <= std::max<std::size_t>(2, name.size() / 3) && best < name.size();
+  if (best <= std::max<std::size_t>(2, name.size() / 3) && best < name.size()) return true;
+  for (std::size_t i = 0; i < kOptionCount; ++i) {
+    if (has_word(kTable[i].name, name)) return id = static_cast<OptionId>(i), true;
+  }
+  return false;
 }
 
 }  // namespace offload

@@ -144,8 +144,8 @@ bool parse_fraction(std::string_view text, double& fraction) {
 bool parse_integer(std::string_view text, std::uint64_t& value) {
   text = trim(text);
   Decimal number;
-  if (text.empty() || !is_digit(text.front()) || !take_decimal(text, number)) return false;
-  if (!text.empty() || number.decimals != 0) return false;
+  bool point = text.find('.') != std::string_view::npos;
+  if (point || !take_decimal(text, number) || !text.empty()) return false;
   value = number.digits;
   return true;
 }
