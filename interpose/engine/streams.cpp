@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/engine/streams.h"
+
+#include <algorithm>
+
+namespace offload {
+
+Streams::Streams(Port& port, Statistics& statistics) : port_(port), statistics_(statistics) {}
+
+StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_thread) {
+  StreamIndex index = kNoStream;
+  for (StreamIndex i = 2; i < count_ && index == kNoStream; ++i) {
+    if (!state(i).live && state(i).marks.empty() &&
+        state(i).passed >= state(i).position.load(std::memory_order_relaxed)) {
+      index = i;  // positions go on from where the former stream ended, so old points stay passed
+    }
+  }
+  if (index == kNoStream) {
+    if (count_ == kMaxStreams) return kNoStream;
+    index = count_;
+    states_[index].store(own_new<State>(), std::memory_order_release);
+    ++count_;
+  }
+  State& fresh = state(index);
+  fresh.native = native;
+  fresh.id = id;
+  fresh.per_thread = per_thread;
+  fresh.broken = false;
+  fresh.live = true;
+  fresh.known.assign(kMaxStreams, 0);
+  return index;
+}
+
+StreamIndex Streams::find(const NativeStream& native, uint64_t id, bool per_thread, bool* is_new) {
+  *is_new = false;
+  if (const auto known = by_id_.find(id); known != by_id_.end()) return known->second;
+  lane(Lane::kOut);  // the lanes come first
+  for (StreamIndex i = 2; i < count_; ++i) prune(state(i));
+  const StreamIndex index = add(native, id, per_thread);
+  if (index != kNoStream) {
+    by_id_[id] = index;
+    *is_new = true;
+  }
+  return index;
+}
+
+StreamIndex Streams::lane(Lane lane) {
+  if (count_ == 0) {
+    add(port_.lane(Lane::kOut), 0, false);
+    add(port_.lane(Lane::kIn), 0, false);
+  }
+  return static_cast<StreamIndex>(lane);
+}
+
+void Streams::destroyed(uint64_t id) {
+  const auto known = by_id_.find(id);
+  if (known == by_id_.end()) return;
+  mark(known->second);
+  state(known->second).live = false;
+  by_id_.erase(known);
+}
+
+Event Streams::take_event() {
+  Event event = nullptr;
+  if (!free_events_.empty()) {
+    event = free_events_.back();
+    free_events_.pop_back();
+  } else if (port_.create_event(false, &event) != Status::kOk) {
+    event = nullptr;
+  }
+  return event;
+}
+
+void Streams::mark(StreamIndex stream) {
+  State& at = state(stream);
+  if (!at.live) return;
+  // Read before the record: an op that another thread submits meanwhile is not covered.
+  const uint64_t position = at.position.load(std::memory_order_acquire);
+  const uint64_t op = ops();
+  if (!at.marks.empty() && at.marks.back().position >= position) {
+    at.marks.back().op = std::max(at.marks.back().op, op);
+    return;
+  }
+  if (at.marks.empty() && at.passed >= position) return;
+  prune(at);
+  const Event event = take_event();
+  if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
+    at.broken = true;
+    if (event != nullptr) free_events_.push_back(event);
+    return;
+  }
+  at.marks.push_back({position, op, event});
+}
+
+void Streams::prune(State& at) {
+  while (!at.marks.empty() && port_.query(at.marks.front().event) == Status::kOk) {
+    at.passed = std::max(at.passed, at.marks.front().position);
+    free_events_.push_back(at.marks.front().event);
+    at.marks.pop_front();
+  }
+}
+
+const Streams::Mark* Streams::mark_at(StreamIndex stream, uint64_t position, bool record) {
+  State& at = state(stream);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (const Mark& mark : at.marks) {
+      if (mark.position >= position) return &mark;
+    }
+    if (!record || at.per_thread) break;
+    mark(stream);
+  }
+  return nullptr;
+}
+
+Point Streams::covering(StreamIndex stream, uint64_t position, uint64_t op) {
+  State& at = state(stream);
+  for (const Mark& mark : at.marks) {
+    if (mark.position >= position && mark.op >= op) return {stream, mark.position};
+  }
+  const uint64_t submitted = at.position.load(std::memory_order_acquire);
+  if (at.live && !at.per_thread) mark(stream);
+  return {stream, submitted};
+}
+
+bool Streams::knows(StreamIndex waiter, Point point) const {
+  return waiter == point.stream || state(point.stream).passed >= point.position ||
+         state(waiter).known[point.stream] >= point.position;
+}
+
+void Streams::wait(StreamIndex waiter, Point point) {
+  if (point.position == 0 || knows(waiter, point)) return;
+  const Mark* mark = mark_at(point.stream, point.position, true);
+  if (mark == nullptr) {  // no event can be had: let the host wait
+    synchronize(point);
+    return;
+  }
+  if (port_.query(mark->event) == Status::kOk) {
+    prune(state(point.stream));
+    if (state(point.stream).passed >= point.position) return;
+  }
+  const bool measured = is_lane(point.stream) && !is_lane(waiter);
+  const Event begin = measured ? timed_event(waiter) : nullptr;
+  if (port_.wait(state(waiter).native, mark->event) != Status::kOk) {
+    if (begin != nullptr) recycle_timed(begin);
+    synchronize(point);
+    return;
+  }
+  state(waiter).known[point.stream] = mark->position;
+  if (begin != nullptr) {
+    if (const Event end = timed_event(waiter); end != nullptr) {
+      exposed_.push_back({begin, end});
+    } else {
+      recycle_timed(begin);
+    }
+  }
+}
+
+void Streams::wait(StreamIndex waiter, const Fence& fence) {
+  for (const Point& point : fence) wait(waiter, point);
+}
+
+bool Streams::passed(Point point, bool record) {
+  State& at = state(point.stream);
+  if (at.passed >= point.position) return true;
+  prune(at);
+  if (at.passed >= point.position) return true;
+  mark_at(point.stream, point.position, record);
+  return at.passed >= point.position;
+}
+
+bool Streams::passed(Fence& fence, bool record) {
+  fence.remove_if([&](const Point& point) { return passed(point, record); });
+  return fence.empty();
+}
+
+void Streams::synchronize(Point point) {
+  State& at = state(point.stream);
+  if (passed(point)) return;
+  const Mark* mark = mark_at(point.stream, point.position, true);
+  const Status status = mark != nullptr ? port_.synchronize(mark->event)
+                        : at.live       ? port_.synchronize_stream(at.native)
+                                        : Status::kOk;
+  if (status == Status::kOk && mark == nullptr) at.passed = std::max(at.passed, point.position);
+  prune(at);
+  // A context in error passes everything: its work will never run, and the program learns it from its own calls.
+  if (status != Status::kOk) at.passed = std::max(at.passed, point.position);
+}
+
+void Streams::external_wait_begin(StreamIndex stream) { mark(stream); }
+
+void Streams::external_wait_end(StreamIndex stream) {
+  State& at = state(stream);
+  Event fresh = nullptr;
+  if (port_.create_event(false, &fresh) != Status::kOk) return;
+  if (port_.record(fresh, at.native) != Status::kOk) {
+    port_.destroy_event(fresh);
+    return;
+  }
+  if (at.external != nullptr) {
+    port_.destroy_event(at.external);
+  } else {
+    ++external_pending_;
+  }
+  at.external = fresh;
+}
+
+bool Streams::external_wait_pending() {
+  if (external_pending_ == 0) return false;
+  for (StreamIndex i = 2; i < count_; ++i) {
+    State& at = state(i);
+    if (at.external == nullptr || port_.query(at.external) == Status::kNotReady) continue;
+    port_.destroy_event(at.external);
+    at.external = nullptr;
+    --external_pending_;
+  }
+  return external_pending_ != 0;
+}
+
+Event Streams::timed_event(StreamIndex stream) {
+  Event event = nullptr;
+  if (!free_timed_.empty()) {
+    event = free_timed_.back();
+    free_timed_.pop_back();
+  } else if (port_.create_event(true, &event) != Status::kOk) {
+    return nullptr;
+  }
+  if (port_.record(event, state(stream).native) == Status::kOk) return event;
+  free_timed_.push_back(event);
+  return nullptr;
+}
+
+void Streams::recycle_timed(Event event) { free_timed_.push_back(event); }
+
+void Streams::collect_exposed() {
+  while (!exposed_.empty() && port_.query(exposed_.front().end) == Status::kOk) {
+    uint64_t nanoseconds = 0;
+    if (port_.elapsed(exposed_.front().begin, exposed_.front().end, &nanoseconds) == Status::kOk) {
+      statistics_.exposed_ns.add(nanoseconds);
+    }
+    free_timed_.push_back(exposed_.front().begin);
+    free_timed_.push_back(exposed_.front().end);
+    exposed_.pop_front();
+  }
+}
+
+bool Streams::lane_time(Event begin, Event end, uint64_t* nanoseconds) {
+  return port_.elapsed(begin, end, nanoseconds) == Status::kOk;
+}
+
+void Streams::forget_all() {
+  for (StreamIndex i = 0; i < count_; ++i) {
+    State& at = state(i);
+    at.marks.clear();
+    at.passed = at.position.load(std::memory_order_acquire);
+    at.live = false;
+    at.external = nullptr;
+  }
+  external_pending_ = 0;
+  by_id_.clear();
+  free_events_.clear();
+  free_timed_.clear();
+  exposed_.clear();
+}
+
+}  // namespace offload

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The streams of a device as timelines: how far each has been submitted, which events mark which positions, who already waits
+// for whom. The engine's two copy lanes are streams too. An event is recorded only when somebody needs one, and a later
+// event stands for every earlier position.
+//
+// Threads: advance(), position() and ops() from any thread without a lock; all else under the engine's mutex.
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/engine/fence.h"
+#include "interpose/engine/port.h"
+#include "interpose/life/heap.h"
+#include "profiler/statistics.h"
+
+namespace offload {
+
+class Streams {
+ public:
+  Streams(Port& port, Statistics& statistics);
+
+  // The index of the stream with this id, new if need be. kNoStream: too many streams at once.
+  StreamIndex find(const NativeStream& native, uint64_t id, bool per_thread, bool* is_new);
+  StreamIndex lane(Lane lane);
+  static bool is_lane(StreamIndex stream) { return stream < 2; }
+  // Leaves an event behind; the index is free for another stream once all positions have passed.
+  void destroyed(uint64_t id);
+
+  // One op was submitted: its position on the stream. Also counts the device's ops.
+  uint64_t advance(StreamIndex stream, uint64_t* op) {
+    State& state = *states_[stream].load(std::memory_order_acquire);
+    const uint64_t position = state.position.fetch_add(1, std::memory_order_acq_rel) + 1;
+    *op = ops_.fetch_add(1, std::memory_order_relaxed) + 1;
+    state.last_op.store(*op, std::memory_order_relaxed);
+    return position;
+  }
+  uint64_t position(StreamIndex stream) const {
+    return states_[stream].load(std::memory_order_acquire)->position.load(std::memory_order_acquire);
+  }
+  uint64_t last_op(StreamIndex stream) const {
+    return states_[stream].load(std::memory_order_acquire)->last_op.load(std::memory_order_relaxed);
+  }
+  Point now(StreamIndex stream) const { return {stream, position(stream)}; }
+  bool per_thread(StreamIndex stream) const {
+    return states_[stream].load(std::memory_order_acquire)->per_thread;
+  }
+  uint64_t ops() const { return ops_.load(std::memory_order_relaxed); }
+  StreamIndex count() const { return count_; }
+  bool live(StreamIndex stream) const {
+    return states_[stream].load(std::memory_order_acquire)->live;
+  }
+  NativeStream native(StreamIndex stream) const {
+    return states_[stream].load(std::memory_order_acquire)->native;
+  }
+
+  // Records an event now unless one already stands for everything submitted.
+  void mark(StreamIndex stream);
+  // A point on `stream` with a recorded event that stands for everything up to `op` of the device (and for `position`), the earliest
+  // there is; records one if there is none.
+  Point covering(StreamIndex stream, uint64_t position, uint64_t op);
+
+  // Makes `waiter` wait for what has not passed. If the driver refuses, the host waits instead.
+  void wait(StreamIndex waiter, const Fence& fence);
+  void wait(StreamIndex waiter, Point point);
+  bool knows(StreamIndex waiter, Point point) const;  // already ordered behind it, or passed
+
+  // Whether the GPU has passed the point. `record`: an event may be recorded on the stream to find out later.
+  bool passed(Point point, bool record = true);
+  bool passed(Fence& fence, bool record = true);  // passed points drop out
+  // The host waits. The mutex stays held: see host_wait.cpp for who may call this.
+  void synchronize(Point point);
+
+  // Rule G. Between begin and end the op that waits for the host is forwarded.
+  void external_wait_begin(StreamIndex stream);
+  void external_wait_end(StreamIndex stream);
+  bool external_wait_pending();
+
+  // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up when they pass.
+  void collect_exposed();
+  // Time between two recorded, passed points of a lane.
+  bool lane_time(Event begin, Event end, uint64_t* nanoseconds);
+  Event timed_event(StreamIndex stream);  // recorded now; give back with recycle_timed
+  void recycle_timed(Event event);
+  bool event_passed(Event event) { return port_.query(event) == Status::kOk; }
+
+  // The context died: nothing is pending any more, events are gone with it.
+  void forget_all();
+
+ private:
+  struct Mark {
+    uint64_t position;
+    uint64_t op;
+    Event event;
+  };
+  struct State {
+    std::atomic<uint64_t> position{0};
+    std::atomic<uint64_t> last_op{0};
+    NativeStream native;
+    uint64_t id = 0;
+    bool live = false;
+    bool per_thread = false;
+    bool broken = false;      // the driver refused an event: host waits stand in
+    uint64_t passed = 0;
+    OwnDeque<Mark> marks;     // by position; the events of unpassed positions
+    OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
+    Event external = nullptr;   // recorded behind an external wait
+  };
+  struct Exposed {
+    Event begin;
+    Event end;
+  };
+
+  State& state(StreamIndex stream) { return *states_[stream].load(std::memory_order_relaxed); }
+  const State& state(StreamIndex stream) const {
+    return *states_[stream].load(std::memory_order_relaxed);
+  }
+  StreamIndex add(const NativeStream& native, uint64_t id, bool per_thread);
+  const Mark* mark_at(StreamIndex stream, uint64_t position, bool record);
+  void prune(State& state);
+  Event take_event();
+
+  Port& port_;
+  Statistics& statistics_;
+  std::atomic<State*> states_[kMaxStreams]{};
+  StreamIndex count_ = 0;
+  std::atomic<uint64_t> ops_{0};
+  OwnMap<uint64_t, StreamIndex> by_id_;
+  OwnVector<Event> free_events_;
+  OwnVector<Event> free_timed_;
+  OwnDeque<Exposed> exposed_;
+  uint32_t external_pending_ = 0;
+};
+
+}  // namespace offload

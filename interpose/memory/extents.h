@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Device memory: every extent there is, and the pool of those without an owner. Sizes are powers of two of the granularity. Enforces the
+// limit on what may be mapped. Under the engine's mutex.
+
+#include <cstdint>
+
+#include "interpose/engine/buffer.h"
+#include "interpose/memory/address_space.h"
+#include "profiler/statistics.h"
+
+namespace offload {
+
+class Extents {
+ public:
+  Extents(Port& port, Statistics& statistics);
+  Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules);
+
+  // A new extent with its home mapped. Null: the limit or the device's memory is reached.
+  Extent* create(uint32_t granules);
+  // Gives it back to the driver. Nothing may show it but its home, and its work must have passed.
+  void destroy(Extent* extent);
+
+  // The pool. take: of exactly this size, first in first out, or null.
+  void put(Extent* extent);
+  Extent* take(uint32_t granules);
+  // A particular one, if it is in the pool.
+  bool take(Extent* extent);
+  template <typename Predicate>
+  Extent* find(Predicate&& wanted) const {
+    for (const auto& list : pool_) {
+      for (Extent* extent : list) {
+        if (wanted(*extent)) return extent;
+      }
+    }
+    return nullptr;
+  }
+
+  uint64_t granularity() const { return granularity_; }
+  uint32_t largest() const { return largest_; }
+  uint64_t limit_bytes() const { return limit_; }
+  uint64_t mapped_bytes() const { return mapped_; }
+  uint64_t pool_bytes() const { return pooled_; }
+  // What could still be created.
+  uint64_t uncreated_bytes() const { return full_ || mapped_ >= limit_ ? 0 : limit_ - mapped_; }
+  uint64_t bytes_of(const Extent& extent) const { return extent.granules * granularity_; }
+  // The largest size that fits into `granules`.
+  uint32_t fitting(uint64_t granules) const;
+
+ private:
+  static constexpr int kSizes = 5;  // 1, 2, 4, 8, 16 granules
+  OwnDeque<Extent*>& list(uint32_t granules);
+
+  Port& port_;
+  Statistics& statistics_;
+  AddressSpace homes_;
+  uint64_t granularity_ = 1;
+  uint64_t limit_ = 0;
+  uint32_t largest_ = 16;
+  uint64_t mapped_ = 0;
+  uint64_t pooled_ = 0;
+  bool full_ = false;  // the device said out of memory below our limit
+  OwnDeque<Extent*> pool_[kSizes];
+  OwnVector<Extent*> recycled_;
+};
+
+}  // namespace offload
