@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <set>
 #include <string_view>
 
 namespace simgpu {
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::string_view kInfoPrefix = ".nv.info.";
 constexpr uint16_t kMachineCuda = 190;
+constexpr unsigned char kEntry = 0x10;  // in a symbol's st_other: a kernel, not a device function
 
 // An attribute starts with its format, its number and, unless the format says "long", a value in
 // place.
@@ -40,12 +43,15 @@ class Reader {
     if (header.e_shstrndx >= header.e_shnum) return false;
     const auto names = section(header, header.e_shstrndx);
     if (!inside(names.sh_offset, names.sh_size)) return false;
+    std::set<std::string, std::less<>> entries;
+    if (!read_entries(header, &entries)) return false;
     for (unsigned i = 0; i < header.e_shnum; ++i) {
       const auto info = section(header, i);
       if (info.sh_name >= names.sh_size) return false;
       const auto* text = reinterpret_cast<const char*>(data_ + names.sh_offset + info.sh_name);
       const std::string_view name(text, strnlen(text, names.sh_size - info.sh_name));
       if (!name.starts_with(kInfoPrefix)) continue;
+      if (!entries.contains(name.substr(kInfoPrefix.size()))) continue;
       if (!inside(info.sh_offset, info.sh_size)) return false;
       CubinKernel kernel{std::string(name.substr(kInfoPrefix.size())), {}};
       if (!read_parameters(data_ + info.sh_offset, info.sh_size, &kernel.parameters)) return false;
@@ -61,6 +67,25 @@ class Reader {
 
   Elf64_Shdr section(const Elf64_Ehdr& header, unsigned index) const {
     return read_at<Elf64_Shdr>(data_ + header.e_shoff + size_t{index} * sizeof(Elf64_Shdr));
+  }
+
+  // Relocatable code has `.nv.info` sections for its device functions too.
+  bool read_entries(const Elf64_Ehdr& header, std::set<std::string, std::less<>>* entries) const {
+    for (unsigned i = 0; i < header.e_shnum; ++i) {
+      const auto table = section(header, i);
+      if (table.sh_type != SHT_SYMTAB) continue;
+      if (table.sh_link >= header.e_shnum || !inside(table.sh_offset, table.sh_size)) return false;
+      const auto strings = section(header, table.sh_link);
+      if (!inside(strings.sh_offset, strings.sh_size)) return false;
+      for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
+        const auto symbol = read_at<Elf64_Sym>(data_ + table.sh_offset + at);
+        if ((symbol.st_other & kEntry) == 0 || symbol.st_name >= strings.sh_size) continue;
+        const auto* text =
+            reinterpret_cast<const char*>(data_ + strings.sh_offset + symbol.st_name);
+        entries->emplace(text, strnlen(text, strings.sh_size - symbol.st_name));
+      }
+    }
+    return true;
   }
 
   static bool read_parameters(const uint8_t* at, size_t bytes, std::vector<KernelParameter>* out) {

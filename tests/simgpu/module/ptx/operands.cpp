@@ -60,6 +60,7 @@ void Cursor::expect(char mark) {
 }
 
 std::string_view Cursor::word() {
+  if (peek().kind == TokenKind::kEnd) fail("unexpected end of the text");
   if (peek().kind != TokenKind::kWord) {
     fail("expected a name, found '" + std::string(peek().text) + "'");
   }

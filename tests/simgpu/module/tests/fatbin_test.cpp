@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simgpu/module/fatbin.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/simgpu/module/unpack.h"
+
+namespace simgpu {
+namespace {
+
+std::string lz4(const std::vector<uint8_t>& block, size_t bytes) {
+  std::string out;
+  std::string error;
+  return unpack_lz4(block.data(), block.size(), bytes, &out, &error) ? out : "error: " + error;
+}
+
+TEST(Unpack, Lz4CopiesOverlappingMatches) {
+  // "ab", then 8 bytes from distance 2, then the literal "!".
+  EXPECT_EQ(lz4({0x24, 'a', 'b', 2, 0, 0x10, '!'}, 11), "ababababab!");
+}
+
+TEST(Unpack, Lz4ExtendsLengths) {
+  std::vector<uint8_t> block{0xf0, 5};
+  block.insert(block.end(), 20, 'x');
+  EXPECT_EQ(lz4(block, 20), std::string(20, 'x'));
+}
+
+TEST(Unpack, Lz4RefusesDamage) {
+  const std::string damaged = "error: compressed code is damaged (LZ4)";
+  EXPECT_EQ(lz4({0x20, 'a', 'b', 3, 0}, 6), damaged);  // from before the beginning
+  EXPECT_EQ(lz4({0x50, 'a'}, 5), damaged);             // literals cut off
+  EXPECT_EQ(lz4({0x10, 'a'}, 2), damaged);             // too short
+}
+
+TEST(Unpack, ZstdRefusesDamage) {
+  const uint8_t garbage[16] = {1, 2, 3};
+  std::string out;
+  std::string error;
+  EXPECT_FALSE(unpack_zstd(garbage, sizeof(garbage), 100, &out, &error));
+  EXPECT_NE(error.find("zstd"), std::string::npos) << error;
+}
+
+TEST(Fatbin, RefusesAnEntryThatIsTooLarge) {
+  alignas(8) unsigned char bytes[16 + 0x40 + 8] = {};
+  const uint32_t magic = kFatbinMagic;
+  const uint32_t version_and_header = 16U << 16 | 1;
+  const uint64_t entries = 0x40 + 8;
+  std::memcpy(bytes, &magic, 4);
+  std::memcpy(bytes + 4, &version_and_header, 4);
+  std::memcpy(bytes + 8, &entries, 8);
+  const uint32_t header = 0x40;
+  uint64_t payload = 8;
+  bytes[16] = 1;
+  std::memcpy(bytes + 16 + 4, &header, 4);
+  std::memcpy(bytes + 16 + 8, &payload, 8);
+  std::vector<FatbinEntry> list;
+  std::string error;
+  EXPECT_TRUE(read_fatbin(bytes, &list, &error)) << error;
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].kind, CodeKind::kPtx);
+  EXPECT_EQ(list[0].bytes, 8U);
+  EXPECT_EQ(fatbin_bytes(bytes), sizeof(bytes));
+  payload = 16;
+  std::memcpy(bytes + 16 + 8, &payload, 8);
+  EXPECT_FALSE(read_fatbin(bytes, &list, &error));
+}
+
+}  // namespace
+}  // namespace simgpu
