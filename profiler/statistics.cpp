@@ -113,7 +113,8 @@ void Statistics::read(Snapshot& snapshot) const {
   std::uint64_t start = start_ns_.load(std::memory_order_relaxed);
   snapshot.elapsed_ns = start == 0 ? 0 : monotonic_ns() - start;
   int reason = reason_.load(std::memory_order_relaxed);
-  if (reason != kNoReason) {
+  snapshot.reason_given = reason != kNoReason;
+  if (snapshot.reason_given) {
     snapshot.reason = static_cast<Reason>(reason);
   } else {
     snapshot.reason = snapshot.allocations == 0 ? Reason::no_allocations : Reason::it_fitted;

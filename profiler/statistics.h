@@ -158,7 +158,9 @@ struct Snapshot {
   Wait waits[kHostWaits];
   std::uint64_t passes[kPassThroughs];
   PeakPlace peak;
-  Reason reason;  // meaningful while copies_out is 0
+  // Why nothing was moved, or, if copies_out is not 0 and reason_given, why moving stopped.
+  Reason reason;
+  bool reason_given;  // by set_reason(); otherwise concluded from the numbers
   std::uint64_t elapsed_ns;
   TopBuffers::Entry top[TopBuffers::kReported];
   std::size_t top_count;

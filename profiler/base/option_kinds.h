@@ -34,6 +34,7 @@ struct Text {
 
 struct Boolean {
   using Value = bool;
+  static constexpr std::string_view kValueName = "0 or 1";
   static bool parse(std::string_view text, std::string_view range, bool& value);
   static void print(bool value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -41,6 +42,7 @@ struct Boolean {
 
 struct Size {
   using Value = std::uint64_t;
+  static constexpr std::string_view kValueName = "SIZE";
   static bool parse(std::string_view text, std::string_view range, std::uint64_t& value);
   static void print(std::uint64_t value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -48,6 +50,7 @@ struct Size {
 
 struct Integer {
   using Value = std::uint64_t;
+  static constexpr std::string_view kValueName = "NUMBER";
   static bool parse(std::string_view text, std::string_view range, std::uint64_t& value);
   static void print(std::uint64_t value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -56,6 +59,7 @@ struct Integer {
 // A part of a whole: "10%" or "0.1".
 struct Percent {
   using Value = double;
+  static constexpr std::string_view kValueName = "PERCENT";
   static bool parse(std::string_view text, std::string_view range, double& value);
   static void print(double value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -64,6 +68,7 @@ struct Percent {
 // A low end of "1" keeps 0% out as well as 0 bytes.
 struct PortionKind {
   using Value = Portion;
+  static constexpr std::string_view kValueName = "SIZE or PERCENT";
   static bool parse(std::string_view text, std::string_view range, Portion& value);
   static void print(const Portion& value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -73,6 +78,7 @@ struct PortionKind {
 // percent sign.
 struct Pattern {
   using Value = Text;
+  static constexpr std::string_view kValueName = "FILE";
   static bool parse(std::string_view text, std::string_view range, Text& value);
   static void print(const Text& value, std::span<char> out);
   static void expected(std::string_view range, std::span<char> out);
@@ -89,6 +95,7 @@ void print_words(std::span<const std::string_view> words, std::span<char> out);
 template <class Enumeration>
 struct Choice {
   using Value = Enumeration;
+  static constexpr std::string_view kValueName = "WORD";
   static bool parse(std::string_view text, std::string_view, Enumeration& value) {
     std::size_t index = 0;
     if (!parse_word(text, words_of<Enumeration>(), index)) return false;

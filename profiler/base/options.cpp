@@ -23,6 +23,7 @@ constexpr OptionInfo kTable[] = {
              .range = option_range,                                                             \
              .help = sentence,                                                                  \
              .scope = OptionScope::option_scope,                                                \
+             .value_name = Kind::kValueName,                                                    \
              .is_boolean = std::is_same_v<Kind, Boolean>,                                       \
              .is_file = std::is_same_v<Kind, Pattern>,                                          \
              .words = WordsOfKind<Kind>::value,                                                 \

@@ -62,6 +62,7 @@ struct OptionInfo {
   std::string_view range;
   std::string_view help;
   OptionScope scope;
+  std::string_view value_name;
   bool is_boolean;
   bool is_file;
   std::span<const std::string_view> (*words)();  // null unless it is a choice

@@ -42,21 +42,21 @@ class PipeSignalGuard {
 
 bool write_fully(int descriptor, std::string_view text) {
   int kept = errno;
-  bool whole = true;
+  int cause = 0;
   {
     PipeSignalGuard guard;
     while (!text.empty()) {
       ssize_t wrote = ::write(descriptor, text.data(), text.size());
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) {
-        whole = false;
+        cause = wrote < 0 ? errno : EIO;
         break;
       }
       text.remove_prefix(static_cast<std::size_t>(wrote));
     }
   }
-  errno = kept;
-  return whole;
+  errno = cause == 0 ? kept : cause;
+  return cause == 0;
 }
 
 OwnFile::OwnFile(int descriptor) : descriptor_(descriptor) {
@@ -76,12 +76,10 @@ bool OwnFile::write(std::string_view text) {
   if (!is_open()) return false;
   int kept = errno;
   bool ours = still_ours();
+  if (!ours) descriptor_ = -1;
+  bool whole = ours && write_fully(descriptor_, text);
   errno = kept;
-  if (!ours) {
-    descriptor_ = -1;
-    return false;
-  }
-  return write_fully(descriptor_, text);
+  return whole;
 }
 
 void OwnFile::close() {

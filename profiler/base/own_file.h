@@ -20,7 +20,7 @@ class OwnFile {
   // Takes over an open descriptor.
   explicit OwnFile(int descriptor);
   bool is_open() const { return descriptor_ >= 0; }
-  // Writes if the descriptor is still ours; otherwise gives it up. Not to be called from two
+  // Writes if the descriptor is still ours; otherwise gives it up. errno is kept. Not to be called from two
   // threads at once on files that keep an offset (those opened for appending do not).
   bool write(std::string_view text);
   void close();

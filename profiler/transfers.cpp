@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/transfers.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "profiler/base/log.h"
+#include "profiler/base/paths.h"
+#include "profiler/base/units.h"
+
+namespace offload {
+namespace {
+
+constinit TransferLog process_log;
+
+constexpr std::string_view kHeader = "time_s,direction,buffer,bytes,gb_per_s,position\n";
+
+class MutexGuard {
+ public:
+  explicit MutexGuard(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  ~MutexGuard() { pthread_mutex_unlock(&mutex_); }
+  MutexGuard(const MutexGuard&) = delete;
+  MutexGuard& operator=(const MutexGuard&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+}  // namespace
+
+TransferLog& transfer_log() {
+  return process_log;
+}
+
+void TransferLog::set_file(const char* pattern) {
+  pattern_ = pattern == nullptr || *pattern == '\0' ? nullptr : pattern;
+}
+
+void TransferLog::record(const Transfer& transfer) {
+  if (!wanted()) return;
+  char line[160];
+  ShortText rate{""};
+  if (transfer.duration_ns != 0) {
+    rate = format_fixed(
+        static_cast<double>(transfer.bytes) / static_cast<double>(transfer.duration_ns), 3);
+  }
+  int length = std::snprintf(line, sizeof line, "%s,%s,%llu,%llu,%s,%llu\n",
+                             format_fixed(static_cast<double>(transfer.time_ns) / 1e9, 6).c_str(),
+                             transfer.direction == Direction::kOut ? "out" : "in",
+                             static_cast<unsigned long long>(transfer.buffer_id),
+                             static_cast<unsigned long long>(transfer.bytes), rate.c_str(),
+                             static_cast<unsigned long long>(transfer.position));
+  MutexGuard guard(mutex_);
+  if (failed_) return;
+  if (!file_.is_open()) {
+    char path[kPathBytes];
+    int descriptor = create_from_pattern(pattern_, std::span<char>(path));
+    file_ = OwnFile(descriptor);
+    if (descriptor < 0) {
+      log_warn(
+          "the list of transfers cannot be written to %s (%s); it is left out; choose another "
+          "OFFLOAD_TRANSFERS",
+          pattern_, strerrordesc_np(errno));
+    }
+    if (descriptor >= 0) file_.write(kHeader);
+  }
+  // A program that closed our file, or a full disk, ends the list: half a list in a second file
+  // helps nobody.
+  failed_ = !file_.write({line, static_cast<std::size_t>(length)});
+}
+
+}  // namespace offload

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/transfers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profiler/base/log.h"
+
+namespace offload {
+namespace {
+
+class Transfers : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/offload_transfers_XXXXXX";
+    folder_ = mkdtemp(name);
+    pattern_ = folder_ / "t.csv";
+    log_ = std::make_unique<TransferLog>();
+    reset_log_repeats();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string content() const {
+    std::ifstream file(folder_ / "t.csv");
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::filesystem::path folder_;
+  std::string pattern_;
+  std::unique_ptr<TransferLog> log_;
+};
+
+TEST_F(Transfers, WritesALinePerCopy) {
+  log_->set_file(pattern_.c_str());
+  EXPECT_FALSE(std::filesystem::exists(pattern_));
+  log_->record({1500000000, Direction::kOut, 7, 50000000, 2000000, 99});
+  log_->record({1600000000, Direction::kIn, 7, 50000000, 0, 100});
+  EXPECT_EQ(content(),
+            "time_s,direction,buffer,bytes,gb_per_s,position\n"
+            "1.500000,out,7,50000000,25.000,99\n"
+            "1.600000,in,7,50000000,,100\n");
+}
+
+TEST_F(Transfers, WithoutAFileNothingIsDone) {
+  log_->set_file("");
+  EXPECT_FALSE(log_->wanted());
+  log_->record({});
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(Transfers, LinesOfManyThreadsStayWhole) {
+  log_->set_file(pattern_.c_str());
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < 500; ++i) log_->record({i, Direction::kOut, t, 4096, 1, i});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::istringstream lines(content());
+  std::string line;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 5) << line;
+    ++count;
+  }
+  EXPECT_EQ(count, 2001);
+}
+
+TEST_F(Transfers, AFileThatCannotBeMadeIsSaidOnce) {
+  log_->set_file("/proc/nowhere/t.csv");
+  testing::internal::CaptureStderr();
+  log_->record({});
+  log_->record({});
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("OFFLOAD_TRANSFERS"), std::string::npos);
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+}  // namespace
+}  // namespace offload
