@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One live allocation of the program that is large enough to move, and the pieces it is made of.
-// Buffer objects are never given back to a heap: a launch on another thread may hold a stale pointer to one (a phantom
-// in its arguments), so the memory stays a Buffer for ever and is recycled as one.
+// Buffer objects are never given back to a heap: a launch on another thread may hold a stale
+// pointer to one (a phantom in its arguments), so the memory stays a Buffer for ever and is
+// recycled as one.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace offload {
 
 struct Buffer;
 
-// A physical allocation on the device, 1 to 16 granules, with a permanent home address where copies read and write it.
+// A physical allocation on the device, 1 to 16 granules, with a permanent home address where copies
+// read and write it.
 struct Extent {
   Handle handle = 0;
   Address home = 0;
@@ -39,18 +41,17 @@ enum class PieceState : uint8_t { kResident, kLeaving, kHost };  // RES, EVG, HO
 // One extent's worth of a buffer's address range.
 struct Piece {
   PieceState state = PieceState::kResident;
-  bool worker_busy = false;  // the worker unmaps or maps here, without the mutex
-  bool waits_for_worker = false;
-  bool has_copy = false;     // the slot holds content (a buffer never used has none)
+  bool busy = false;  // somebody maps, unmaps or waits here without the mutex: everybody else waits
+  bool has_copy = false;  // the slot holds content (a buffer never used has none)
   uint32_t granules = 0;
-  uint64_t offset = 0;        // bytes from the buffer's address
-  Extent* extent = nullptr;   // kResident, kLeaving
-  Extent* shown = nullptr;    // the extent that the address shows, current or former
-  Slot* slot = nullptr;       // kLeaving, kHost
-  Fence leave;                // e1: use and fill at the time of the claim
-  Fence copied;               // e2
-  uint64_t checksum = 0;      // OFFLOAD_VERIFY
-  uint64_t serial = 0;        // which eviction; a job of the worker for an older one is stale
+  uint64_t offset = 0;       // bytes from the buffer's address
+  Extent* extent = nullptr;  // kResident, kLeaving
+  Extent* shown = nullptr;   // the extent that the address shows, current or former
+  Slot* slot = nullptr;      // kLeaving, kHost
+  Fence leave;               // e1: use and fill at the time of the claim
+  Fence copied;              // e2
+  uint64_t checksum = 0;     // OFFLOAD_VERIFY
+  uint64_t serial = 0;       // which eviction; a job of the worker for an older one is stale
 };
 
 enum class BufferState : uint32_t {
@@ -65,22 +66,23 @@ inline constexpr int kUseSlots = 4;
 struct Buffer {
   // Read and written by launching threads without the mutex, while they pin the buffer.
   std::atomic<BufferState> state{BufferState::kGone};
-  std::atomic<uint64_t> waited{0};          // streams (index < 64) that are ordered behind `fill`
-  std::atomic<uint64_t> use[kUseSlots]{};   // last op on each stream: (index + 1) << 48 | position
-  std::atomic<bool> use_overflow{false};    // more streams than that: every stream counts
-  std::atomic<uint64_t> last_op{0};         // number of the device's op that named it last
-  std::atomic<bool> has_content{false};     // some op named it since its birth
-  std::atomic<bool> names_others{false};    // holds a table of pointers
+  std::atomic<uint64_t> waited{0};         // streams (index < 64) that are ordered behind `fill`
+  std::atomic<uint64_t> use[kUseSlots]{};  // last op on each stream: (index + 1) << 48 | position
+  std::atomic<bool> use_overflow{false};   // more streams than that: every stream counts
+  std::atomic<uint64_t> last_op{0};        // number of the device's op that named it last
+  std::atomic<bool> has_content{false};    // some op named it since its birth
+  std::atomic<bool> names_others{false};   // holds a table of pointers
 
   // Under the engine's mutex.
   Address address = 0;
-  uint64_t bytes = 0;      // asked for
-  uint32_t granules = 0;   // mapped
-  uint32_t kept = 0;       // reasons why it may not move (exported, in a capture, encoded in a descriptor)
-  uint64_t id = 0;         // by birth
+  uint64_t bytes = 0;     // asked for
+  uint32_t granules = 0;  // mapped
+  uint32_t kept =
+      0;            // reasons why it may not move (exported, in a capture, encoded in a descriptor)
+  uint64_t id = 0;  // by birth
   uint64_t birth_op = 0;
   uint64_t moved_bytes = 0;
-  bool demand_missed = false;
+  uint32_t live_index = 0;  // in Engine::live_
   OwnVector<Piece> pieces;
   Fence fill;              // what gave it its extents
   Fence parked;            // kParked
@@ -90,10 +92,13 @@ struct Buffer {
   void note_use(StreamIndex stream, uint64_t position, uint64_t op) {
     const uint64_t tag = static_cast<uint64_t>(stream + 1) << 48;
     last_op.store(op, std::memory_order_relaxed);
-    if (!has_content.load(std::memory_order_relaxed)) has_content.store(true, std::memory_order_relaxed);
+    if (!has_content.load(std::memory_order_relaxed))
+      has_content.store(true, std::memory_order_relaxed);
     for (std::atomic<uint64_t>& slot : use) {
       uint64_t seen = slot.load(std::memory_order_relaxed);
-      if (seen == 0 && slot.compare_exchange_strong(seen, tag | position, std::memory_order_relaxed)) return;
+      if (seen == 0 &&
+          slot.compare_exchange_strong(seen, tag | position, std::memory_order_relaxed))
+        return;
       if ((seen & ~kPositionMask) != tag) continue;
       while ((seen & kPositionMask) < position &&
              !slot.compare_exchange_weak(seen, tag | position, std::memory_order_relaxed)) {

@@ -10,9 +10,15 @@ namespace {
 std::array<bool, static_cast<size_t>(Clause::kCount)> dropped{};
 }  // namespace
 
-bool holds(Clause clause) { return !dropped[static_cast<size_t>(clause)]; }
-void drop(Clause clause) { dropped[static_cast<size_t>(clause)] = true; }
-void restore_clauses() { dropped.fill(false); }
+bool holds(Clause clause) {
+  return !dropped[static_cast<size_t>(clause)];
+}
+void drop(Clause clause) {
+  dropped[static_cast<size_t>(clause)] = true;
+}
+void restore_clauses() {
+  dropped.fill(false);
+}
 
 }  // namespace offload
 #endif

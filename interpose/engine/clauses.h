@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The clauses of the hand-over protocol (README.md beside this file), each named where the code obeys it. In a test build each can
-// be dropped, one at a time, so that a test shows what it is there for: a byte lost, a fault, or a hang. In the library
-// they are constants and cost nothing.
+// The clauses of the hand-over protocol (README.md beside this file), each named where the code
+// obeys it. In a test build each can be dropped, one at a time, so that a test shows what it is
+// there for: a byte lost, a fault, or a hang. In the library they are constants and cost nothing.
 
 namespace offload {
 
 enum class Clause {
-  kPinDuringOp,            // an op pins what it names until its position is noted
-  kClaimChecksPins,        // a claim is dropped when a thread pins the buffer
-  kUseInLeave,             // e1 holds the uses
-  kFillInLeave,            // e1 holds the fill: a buffer restored and never used is still being filled
-  kAllStreamsInLeave,      // e1 holds every stream that named the buffer, not only the last
-  kGrace,                  // no eviction before `grace` ops have passed since the last named use
-  kGraceStreams,           // e1 holds the streams that ran an op during grace
-  kCopyOutWaitsLeave,      // the copy out waits for e1
-  kCopyOutWaitsSlot,       // and for what still reads or writes the slot
-  kFillIsCopied,           // the new owner's fill is e2
-  kUserWaitsFill,          // a stream waits for the fill at its first use
-  kEachStreamWaitsFill,    // each stream, not only the first
-  kUseCancels,             // a use cancels a pending eviction
-  kFreeCancels,            // so does a free
-  kCancelBeforeRoom,       // all named buffers are cancelled before room is sought for any
-  kHandOverChecksPins,     // another thread may name the buffer between claim and hand-over
-  kPoolKeepsFence,         // an extent in the pool keeps its fence
-  kParkKeepsFence,         // so does a parked buffer
-  kParkHoldsFill,          // a freed buffer's fence holds its fill: user streams do not drain our copies
-  kRestoreWaitsFence,      // the copy in waits for what still uses the extent
-  kRestoreWaitsCopied,     // and for its own eviction
-  kRestoreChecksLeave,     // an address shows something else only once e1 has passed
-  kRestoreSetsFill,        // fill = e3
-  kSlotKeepsFence,         // a slot is free again behind the copy that reads it
-  kUnusedRestoreKeepsFill, // restored without a copy: fill = f and e1
-  kUnusedIsEvictable,      // a buffer that was never used can leave
-  kUnusedKeepsSlot,        // and holds a slot like any other
-  kWorkerWaitsLeave,       // an old address is unmapped only once e1 has passed
-  kSlotShownAfterCopied,   // the slot is shown only once e2 has passed
-  kAddressWaitsUnmap,      // an address is given out again only once unmapped
-  kFailedMapKeepsFence,    // an extent whose map failed goes back with its fence
-  kRestoreReserve,         // one slot is kept for evictions that a restore needs
-  kPinsDroppedToWait,      // a thread that waits for room holds no pins
-  kExternalFlag,           // nothing that may stand behind an external flag is waited for
+  kPinDuringOp,        // an op pins what it names until its position is noted
+  kClaimChecksPins,    // a claim is dropped when a thread pins the buffer
+  kUseInLeave,         // e1 holds the uses
+  kFillInLeave,        // e1 holds the fill: a buffer restored and never used is still being filled
+  kAllStreamsInLeave,  // e1 holds every stream that named the buffer, not only the last
+  kGrace,              // no eviction before `grace` ops have passed since the last named use
+  kGraceStreams,       // e1 holds the streams that ran an op during grace
+  kCopyOutWaitsLeave,  // the copy out waits for e1
+  kCopyOutWaitsSlot,   // and for what still reads or writes the slot
+  kFillIsCopied,       // the new owner's fill is e2
+  kUserWaitsFill,      // a stream waits for the fill at its first use
+  kEachStreamWaitsFill,  // each stream, not only the first
+  kUseCancels,           // a use cancels a pending eviction
+  kFreeCancels,          // so does a free
+  kCancelBeforeRoom,     // all named buffers are cancelled before room is sought for any
+  kHandOverChecksPins,   // another thread may name the buffer between claim and hand-over
+  kPoolKeepsFence,       // an extent in the pool keeps its fence
+  kParkKeepsFence,       // so does a parked buffer
+  kParkHoldsFill,  // a freed buffer's fence holds its fill: user streams do not drain our copies
+  kRestoreWaitsFence,       // the copy in waits for what still uses the extent
+  kRestoreWaitsCopied,      // and for its own eviction
+  kRestoreChecksLeave,      // an address shows something else only once e1 has passed
+  kRestoreSetsFill,         // fill = e3
+  kSlotKeepsFence,          // a slot is free again behind the copy that reads it
+  kUnusedRestoreKeepsFill,  // restored without a copy: fill = f and e1
+  kUnusedIsEvictable,       // a buffer that was never used can leave
+  kUnusedKeepsSlot,         // and holds a slot like any other
+  kWorkerWaitsLeave,        // an old address is unmapped only once e1 has passed
+  kSlotShownAfterCopied,    // the slot is shown only once e2 has passed
+  kAddressWaitsUnmap,       // an address is given out again only once unmapped
+  kFailedMapKeepsFence,     // an extent whose map failed goes back with its fence
+  kRestoreReserve,          // one slot is kept for evictions that a restore needs
+  kPinsDroppedToWait,       // a thread that waits for room holds no pins
+  kExternalFlag,            // nothing that may stand behind an external flag is waited for
   kCount
 };
 
@@ -49,7 +49,9 @@ bool holds(Clause clause);
 void drop(Clause clause);  // until restore_clauses()
 void restore_clauses();
 #else
-constexpr bool holds(Clause) { return true; }
+constexpr bool holds(Clause) {
+  return true;
+}
 #endif
 
 }  // namespace offload

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the engine is told at its birth. Plain values; the hooks fill them from the options and the device.
+// What the engine is told at its birth. Plain values; the hooks fill them from the options and the
+// device.
 
 #include <cstdint>
 
@@ -12,11 +13,11 @@ enum class EvictedShows : uint8_t {
 };
 
 struct EngineConfig {
-  uint64_t granularity = 2ull << 20;   // bytes of the smallest extent
-  uint64_t limit_bytes = 0;            // M_total: what may be mapped on the device
-  uint64_t window_bytes = 0;           // address space reserved; 0: from limit_bytes and host_limit_bytes
-  uint64_t host_limit_bytes = 0;       // what slots may take
-  uint64_t min_size_bytes = 4ull << 20;  // smaller requests come from slabs and never move
+  uint64_t granularity = 2ull << 20;  // bytes of the smallest extent
+  uint64_t limit_bytes = 0;           // M_total: what may be mapped on the device
+  uint64_t window_bytes = 0;  // address space reserved; 0: from limit_bytes and host_limit_bytes
+  uint64_t host_limit_bytes = 0;            // what slots may take
+  uint64_t min_size_bytes = 4ull << 20;     // smaller requests come from slabs and never move
   uint64_t slot_chunk_bytes = 64ull << 20;  // pinned at once
   uint32_t grace_ops = 16;
   uint32_t largest_extent_granules = 16;
@@ -25,7 +26,8 @@ struct EngineConfig {
   bool move = true;                    // false: intercept and count, evict nothing
   bool finished_victims_only = false;  // OFFLOAD_VICTIMS=finished
   bool verify = false;
-  bool free_is_fenced = false;         // cuMemFree does not block, but fences every stream (PyTorch without its cache)
+  bool free_is_fenced =
+      false;  // cuMemFree does not block, but fences every stream (PyTorch without its cache)
 };
 
 }  // namespace offload

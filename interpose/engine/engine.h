@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The engine of one device: which buffer holds which memory, and how memory changes hands in stream order (protocol: README.md
-// beside this file). Plain logic over Port; hooks, tests and the worker drive it. It does not start threads and does
-// not read the environment.
+// The engine of one device: which buffer holds which memory, and how memory changes hands in stream
+// order (protocol: README.md beside this file). Plain logic over Port; hooks, tests and the worker
+// drive it. It does not start threads and does not read the environment.
 //
-// Threads: every public function may be called from any host thread, except that one ThreadPins belongs to one thread
-// (tests play several threads in one by passing several). The mutex is taken inside; begin_op and end_op of an op whose
-// buffers are all resident do not take it. Nothing here allocates from the program's heap.
+// Threads: every public function may be called from any host thread, except that one ThreadPins
+// belongs to one thread (tests play several threads in one by passing several). The mutex is taken
+// inside; begin_op and end_op of an op whose buffers are all resident do not take it. Nothing here
+// allocates from the program's heap.
 
 #include <condition_variable>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "interpose/engine/port.h"
 #include "interpose/engine/streams.h"
 #include "interpose/engine/tables.h"
+#include "interpose/engine/transfers.h"
 #include "interpose/memory/extents.h"
 #include "interpose/memory/parking.h"
 #include "interpose/memory/slabs.h"
@@ -45,39 +47,46 @@ class Engine {
   StreamIndex stream(const NativeStream& native, uint64_t id, bool per_thread);
   // Before the driver destroys it: leaves an event behind.
   void stream_destroyed(uint64_t id);
-  // Around an op that waits for what the host does later (stream memory operations, external semaphores, host functions):
-  // before it is forwarded, and after.
+  // Around an op that waits for what the host does later (stream memory operations, external
+  // semaphores, host functions): before it is forwarded, and after.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
 
   // --- Allocation. `bytes` > 0. kOutOfMemory only after all that may move has moved.
-  Status allocate(uint64_t bytes, ThreadPins* pins, Address* out);                          // cuMemAlloc
-  Status allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out);  // cuMemAllocAsync
+  Status allocate(uint64_t bytes, ThreadPins* pins, Address* out);  // cuMemAlloc
+  Status allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pins,
+                        Address* out);  // cuMemAllocAsync
   // kNotOurs: not in the window. kInvalid: in the window, but not the base of a live allocation.
-  Status free(Address base, ThreadPins* pins);  // synchronous, or fenced with every stream (config.free_is_fenced)
+  Status free(
+      Address base,
+      ThreadPins* pins);  // synchronous, or fenced with every stream (config.free_is_fenced)
   Status free_async(Address base, StreamIndex stream, ThreadPins* pins);
   bool owns(Address address) const { return window_.contains(address); }
   // The live allocation that holds `address`; false: none.
   bool describe(Address address, AllocationInfo* out);
 
-  // --- Operations. name() what the op's arguments name, begin_op(), forward, end_op(). begin_op makes everything
-  // resident and `stream` wait for what fills it. Anything but kOk: do not forward, answer with the error; the
-  // pins are already dropped.
+  // --- Operations. name() what the op's arguments name, begin_op(), forward, end_op(). begin_op
+  // makes everything resident and `stream` wait for what fills it. Anything but kOk: do not
+  // forward, answer with the error; the pins are already dropped.
   void name(ThreadPins& pins, Address address) const {
-    if (const PageEntry entry = window_.lookup(address); entry != nullptr) name_entry(pins, entry, address);
+    if (const PageEntry entry = window_.lookup(address); entry != nullptr)
+      name_entry(pins, entry, address);
   }
-  void name_words(ThreadPins& pins, const void* words, size_t bytes) const;  // every aligned 8-byte word
+  void name_words(ThreadPins& pins, const void* words,
+                  size_t bytes) const;  // every aligned 8-byte word
   Status begin_op(ThreadPins& pins, StreamIndex stream);
   void end_op(ThreadPins& pins, StreamIndex stream);
 
-  // A copy from the host wrote `bytes` at `to`: addresses of ours among its words make `to` a table of names. To be called while
-  // the copy's op is pinned; `from` is readable host memory.
+  // A copy from the host wrote `bytes` at `to`: addresses of ours among its words make `to` a table
+  // of names. To be called while the copy's op is pinned; `from` is readable host memory.
   void host_data_copied(Address to, const void* from, uint64_t bytes);
 
-  // The allocation around `address` may not move any more (exported, encoded in a descriptor). It is restored first.
+  // The allocation around `address` may not move any more (exported, encoded in a descriptor). It
+  // is restored first.
   Status keep(Address address, ThreadPins& pins);
 
-  // Nothing moves from here on; what is evicted is restored now. The first reason is kept. Never fails the program.
+  // Nothing moves from here on; what is evicted is restored now. The first reason is kept. Never
+  // fails the program.
   void retire(const char* reason, ThreadPins& pins);
   bool retired() const { return retired_.load(std::memory_order_acquire); }
 
@@ -87,8 +96,8 @@ class Engine {
   uint64_t mapped_bytes() const;
   void trim(uint64_t keep_bytes);  // gives parked and pooled memory back to the driver
 
-  // --- The worker. One round over what is due; true if something was done. wait_for_work() blocks until there may be
-  // something to do, a short time at the most.
+  // --- The worker. One round over what is due; true if something was done. wait_for_work() blocks
+  // until there may be something to do, a short time at the most.
   bool worker_step();
   void wait_for_work();
   void stop_worker();  // makes wait_for_work return at once from now on
@@ -97,64 +106,123 @@ class Engine {
   // The context died with everything in it. Forgets streams and events; gives all memory back.
   void context_gone();
 
+  // Tells the statistics what has completed meanwhile; for the report.
+  void collect();
+  void tell_transfers(TransferSink sink, void* context) { transfers_.tell(sink, context); }
+
   PinRegistry& pin_registry() { return pin_registry_; }
   uint64_t ops() const { return streams_.ops(); }
 
  private:
   friend class EngineTest;
   using Lock = std::unique_lock<std::mutex>;
-  struct NewBuffer;
+
+  // A piece in HOST whose address still shows its former extent (or nothing yet): the worker's to
+  // mend.
+  struct PieceJob {
+    Buffer* buffer;
+    uint32_t piece;
+    uint64_t serial;
+  };
+  // An address that its owner has left: unmapped once the fence has passed, then free.
+  struct AddressJob {
+    struct Shown {
+      Address at;
+      uint64_t bytes;
+      Extent* extent;  // null: the slot below
+      Slot* slot;
+    };
+    Address address = 0;
+    uint32_t granules = 0;
+    Fence fence;
+    OwnVector<Shown> shown;
+  };
 
   // operations.cpp
   void name_entry(ThreadPins& pins, PageEntry entry, Address address) const;
   Status begin_op_slowly(ThreadPins& pins, StreamIndex stream);
   Status make_resident(ThreadPins& pins, Lock& lock);
-  void wait_for_fill(Buffer& buffer, StreamIndex stream);
-  void wait_not_busy(Buffer& buffer, Lock& lock);
+  void order_behind_fill(Buffer& buffer, StreamIndex stream);
 
   // eviction.cpp
   bool evictable(const Buffer& buffer, bool waive_grace) const;
-  Fence use_of(const Buffer& buffer);
-  Fence grace_streams(const Buffer& buffer, bool waived);
-  Status evict(Buffer& buffer, const ThreadPins* self, bool waive_grace, bool for_restore);
-  Status evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore);
+  Fence leave_fence(const Buffer& buffer, bool waive_grace);
+  uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
+  bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore);
+  Slot* take_slot(uint32_t granules, bool for_restore);
+  uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
+  void relieve_pressure();
   void cancel(Buffer& buffer);
-  bool hand_over_one(const ThreadPins* self);
-  Extent* hand_over(Buffer& buffer, Piece& piece, const ThreadPins* self);
-  uint64_t evict_until(uint64_t bytes, const ThreadPins* self, bool waive_grace, bool for_restore);
-  void relieve_pressure(const ThreadPins* self);
+  bool hand_over(Buffer& buffer, uint32_t piece);
+  bool hand_over_oldest();
 
-  // restore.cpp
-  Status restore(Buffer& buffer, ThreadPins& pins, Lock& lock);
-  Status restore_piece(Buffer& buffer, Piece& piece, ThreadPins& pins, Lock& lock);
-  Extent* extent_for(Buffer& buffer, Piece& piece, ThreadPins& pins, Lock& lock);
-  Status show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock);
+  // restore.cpp. kNotReady: the mutex was let go, and all that was known may be stale: start over.
+  Status restore(Buffer& buffer, ThreadPins* pins, Lock& lock);
+  Status restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Lock& lock, Event* begin);
+  Extent* extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* status);
+  bool show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock);
+
+  // verify.cpp
+  void verify_leave(Piece& piece, const Slot& slot, Point copied);
+  void verify_slot(const Buffer& buffer, const Piece& piece);
+  void verify_return(const Buffer& buffer, const Piece& piece, Point copied);
 
   // room.cpp
-  enum class Room : uint8_t { kFound, kNone, kRetry };
-  Room find_room(uint64_t granules, const ThreadPins* self, bool for_restore, Lock& lock);
-  Status take_extents(uint32_t granules, const ThreadPins* self, Lock& lock, OwnVector<Extent*>* out);
-  Extent* take_exact(uint32_t granules, const ThreadPins* self, bool for_restore, Lock& lock);
-  bool reshape(uint32_t granules, Lock& lock);
-  bool reclaim_oldest_parked();
-  bool reclaim_empty_slabs();
+  enum class Room : uint8_t {
+    kMade,    // something was freed: look again
+    kWaited,  // the mutex was let go: start over
+    kNone,    // all that may move has moved
+  };
+  Room make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock);
+  bool reshape(uint32_t granules, bool may_wait, Lock& lock);
+  bool unshow(Extent* extent, Lock& lock);
+  Extent* take_pooled(uint32_t granules);
+  Extent* take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status);
+  bool take_extents(uint32_t granules, ThreadPins* pins, Lock& lock, OwnVector<Extent*>* out);
   void put_back(Extent* extent, const Fence& fence);
-  bool wait_for_others(const ThreadPins* self, Lock& lock);
+  bool reclaim_oldest_parked();
+  bool reclaim_empty_slab();
+  bool wait_in_line(ThreadPins* pins, Lock& lock);
 
   // allocation.cpp
-  Status allocate_locked(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
-  Status allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
-  Status allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock, Address* out);
-  Status free_locked(Address base, const Fence& fence, Lock& lock);
-  void park(Buffer& buffer, Fence fence);
-  void dissolve(Buffer& buffer, const Fence& fence);
+  Status allocate_on(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out);
+  Status allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
+                        Address* out);
+  Status allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
+                        Address* out);
+  bool map_all(Address address, const OwnVector<Extent*>& extents);
+  void born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock);
+  void order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock);
+  bool usable_now(const Fence& fence, StreamIndex stream);
   Buffer* new_buffer();
-  void recycle(Buffer& buffer);
-  Fence everything_unfinished();
-  void order_streams_behind(Fence& fence);
+
+  // freeing.cpp
+  Status free_with(Address base, Fence fence, Lock& lock);
+  void free_buffer(Buffer& buffer, Fence fence, Lock& lock);
+  void dissolve(Buffer& buffer, const Fence& fence);
+  Fence everything_submitted();
+  void leave_address(AddressJob job);
+  static void forget_job(AddressJob* job);
+
+  // worker.cpp
+  void tend_later(Buffer& buffer, const Piece& piece);
+  enum class Tended : uint8_t { kDone, kLater };
+  Tended tend_piece(const PieceJob& job, Lock& lock);
+  Tended tend_address(AddressJob& job, Lock& lock);
+  Piece* piece_of(const PieceJob& job, PieceState state) const;
+  void wait_not_busy(Buffer& buffer, Lock& lock);
 
   // host_wait.cpp
-  bool wait_on_host(const Fence& fence, HostWait cause, Lock& lock);
+  void wait_on_host(Fence fence, HostWait cause, Lock& lock);
+  Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
+  void timed_unmap(Address at, uint64_t bytes);
+
+  uint64_t bytes_of(const Piece& piece) const { return piece.granules * config_.granularity; }
+  Address address_of(const Buffer& buffer, const Piece& piece) const {
+    return buffer.address + piece.offset;
+  }
+  uint64_t owned_bytes() const;  // mapped for live buffers and slabs, less what is leaving
+  bool may_move() const { return config_.move && !retired_.load(std::memory_order_relaxed); }
 
   Port& port_;
   const EngineConfig config_;
@@ -162,24 +230,38 @@ class Engine {
   Statistics& statistics_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;   // a claim, a pin or a job of the worker ended
-  std::condition_variable work_;      // for the worker
+  std::condition_variable changed_;  // a pin or a job of the worker ended, room may have appeared
+  std::condition_variable work_;     // for the worker
   std::atomic<bool> retired_{false};
+  std::atomic<bool> pressure_{false};  // evicting now: mark streams now and then
   std::atomic<bool> wants_worker_{false};
   std::atomic<bool> stop_worker_{false};
+  std::atomic<uint32_t> waiting_{0};  // threads in line for room
 
   PinRegistry pin_registry_;
   Window window_;
   Streams streams_;
+  Transfers transfers_;
   Extents extents_;
   Slots slots_;
   Slabs slabs_;
   Parking parking_;
-  Tables tables_;
-  OwnVector<Buffer*> live_;      // movable buffers, by birth
+  mutable Tables tables_;
+
+  OwnVector<Buffer*> live_;  // movable buffers
   Buffer* recycled_ = nullptr;
+  OwnDeque<PieceJob> leaving_;  // EVG pieces by age of their eviction
+  OwnDeque<PieceJob> piece_jobs_;
+  OwnDeque<AddressJob*> address_jobs_;
+  uint64_t leaving_bytes_ = 0;
   uint64_t next_id_ = 1;
-  uint64_t live_bytes_ = 0;
+  uint64_t next_serial_ = 1;
+  uint64_t line_next_ = 0;  // tickets of those who wait for room
+  uint64_t line_serving_ = 0;
+  uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
+
+  OwnVector<Candidate> candidates_;  // scratch
+  OwnVector<uint32_t> order_;
 };
 
 }  // namespace offload

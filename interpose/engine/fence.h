@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Points on streams and sets of them. A point (stream, position) stands for "all that was submitted to this stream up to
-// this position"; any event recorded there later stands for it too, so that no event is recorded per op.
-// Plain values; no locks, no driver calls.
+// Points on streams and sets of them. A point (stream, position) stands for "all that was submitted
+// to this stream up to this position"; any event recorded there later stands for it too, so that no
+// event is recorded per op. Plain values; no locks, no driver calls.
 
 #include <cstdint>
 

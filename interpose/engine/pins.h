@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pins: the list of buffers that a thread's current op names (hazard pointers). The owning thread publishes, whoever evicts
-// scans. A pinned buffer is not claimed; a claim that came first is seen by the publishing thread, because
-// both sides have a full fence between their store and their load.
+// Pins: the list of buffers that a thread's current op names (hazard pointers). The owning thread
+// publishes, whoever evicts scans. A pinned buffer is not claimed; a claim that came first is seen
+// by the publishing thread, because both sides store and load in one sequentially consistent order.
 
 #include <atomic>
 #include <cstdint>
@@ -11,39 +11,46 @@
 
 namespace offload {
 
-inline constexpr uint32_t kMaxPins = 8192;  // a 32 KiB parameter block has 4,096 words, and tables add to them
+inline constexpr uint32_t kMaxPins =
+    8192;  // a 32 KiB parameter block has 4,096 words, and tables add to them
 
 // One per host thread; allocated at its first op, never freed, reused by a later thread.
 struct ThreadPins {
-  std::atomic<uint32_t> count{0};
+  std::atomic<uint32_t> count{0};     // published
   std::atomic<bool> overflow{false};  // more names than fit: nothing may be claimed meanwhile
   std::atomic<bool> in_use{false};
   ThreadPins* next = nullptr;
+  uint32_t collected = 0;  // owning thread only
   std::atomic<Buffer*> list[kMaxPins]{};
 
-  // Owning thread. Names are collected first, then published by one fence in Engine::begin_op.
+  // Owning thread. Names are collected first and published by one store, in Engine::begin_op.
   void add(Buffer* buffer) {
-    const uint32_t at = count.load(std::memory_order_relaxed);
-    if (at > 0 && list[at - 1].load(std::memory_order_relaxed) == buffer) return;
-    if (at == kMaxPins) {
-      overflow.store(true, std::memory_order_relaxed);
+    if (collected > 0 && list[collected - 1].load(std::memory_order_relaxed) == buffer) return;
+    if (collected == kMaxPins) {
+      overflow.store(true, std::memory_order_seq_cst);
       return;
     }
-    list[at].store(buffer, std::memory_order_relaxed);
-    count.store(at + 1, std::memory_order_release);
+    list[collected++].store(buffer, std::memory_order_relaxed);
   }
+  void publish() { count.store(collected, std::memory_order_seq_cst); }
+  void withdraw() { count.store(0, std::memory_order_release); }
   void clear() {
-    if (count.load(std::memory_order_relaxed) != 0) count.store(0, std::memory_order_release);
+    if (collected == 0) return;
+    collected = 0;
+    withdraw();
     if (overflow.load(std::memory_order_relaxed)) overflow.store(false, std::memory_order_release);
   }
+  Buffer* at(uint32_t i) const { return list[i].load(std::memory_order_relaxed); }
 };
 
 class PinRegistry {
  public:
-  ThreadPins* acquire();              // for the calling thread
+  ThreadPins* acquire();               // for the calling thread
   static void give_back(ThreadPins*);  // at thread exit
-  // Whether any thread but `except` pins `buffer` now. The caller has stored its claim and passed a full fence.
-  bool pinned(const Buffer* buffer, const ThreadPins* except) const;
+  // Whether a thread pins `buffer`. The caller has stored its claim (sequentially consistent)
+  // before.
+  bool pinned(const Buffer* buffer) const;
+  // Whether a thread other than this one pins anything.
   bool any_pins(const ThreadPins* except) const;
 
  private:

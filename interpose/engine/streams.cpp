@@ -55,7 +55,7 @@ StreamIndex Streams::lane(Lane lane) {
 void Streams::destroyed(uint64_t id) {
   const auto known = by_id_.find(id);
   if (known == by_id_.end()) return;
-  mark(known->second);
+  mark(known->second, true);
   state(known->second).live = false;
   by_id_.erase(known);
 }
@@ -71,9 +71,15 @@ Event Streams::take_event() {
   return event;
 }
 
-void Streams::mark(StreamIndex stream) {
+Point Streams::now(StreamIndex stream) const {
+  const State& at = state(stream);
+  if (!at.per_thread) return {stream, position(stream)};
+  return {stream, at.marks.empty() ? at.passed : at.marks.back().position};
+}
+
+void Streams::mark(StreamIndex stream, bool by_owner) {
   State& at = state(stream);
-  if (!at.live) return;
+  if (!at.live || (at.per_thread && !by_owner)) return;
   // Read before the record: an op that another thread submits meanwhile is not covered.
   const uint64_t position = at.position.load(std::memory_order_acquire);
   const uint64_t op = ops();
@@ -106,7 +112,7 @@ const Streams::Mark* Streams::mark_at(StreamIndex stream, uint64_t position, boo
     for (const Mark& mark : at.marks) {
       if (mark.position >= position) return &mark;
     }
-    if (!record || at.per_thread) break;
+    if (!record) break;
     mark(stream);
   }
   return nullptr;
@@ -117,9 +123,9 @@ Point Streams::covering(StreamIndex stream, uint64_t position, uint64_t op) {
   for (const Mark& mark : at.marks) {
     if (mark.position >= position && mark.op >= op) return {stream, mark.position};
   }
-  const uint64_t submitted = at.position.load(std::memory_order_acquire);
-  if (at.live && !at.per_thread) mark(stream);
-  return {stream, submitted};
+  const Point submitted = now(stream);
+  mark(stream);
+  return submitted;
 }
 
 bool Streams::knows(StreamIndex waiter, Point point) const {
@@ -173,20 +179,29 @@ bool Streams::passed(Fence& fence, bool record) {
   return fence.empty();
 }
 
-void Streams::synchronize(Point point) {
+void Streams::synchronize_with(Point point, std::unique_lock<std::mutex>* lock) {
   State& at = state(point.stream);
   if (passed(point)) return;
   const Mark* mark = mark_at(point.stream, point.position, true);
-  const Status status = mark != nullptr ? port_.synchronize(mark->event)
-                        : at.live       ? port_.synchronize_stream(at.native)
-                                        : Status::kOk;
-  if (status == Status::kOk && mark == nullptr) at.passed = std::max(at.passed, point.position);
+  const Event event = mark != nullptr ? mark->event : nullptr;
+  const bool live = at.live;
+  const NativeStream native = at.native;
+  // An event that is recycled meanwhile stands for something later: the wait is longer, never too
+  // short.
+  if (lock != nullptr) lock->unlock();
+  const Status status = event != nullptr ? port_.synchronize(event)
+                        : live           ? port_.synchronize_stream(native)
+                                         : Status::kOk;
+  if (lock != nullptr) lock->lock();
   prune(at);
-  // A context in error passes everything: its work will never run, and the program learns it from its own calls.
-  if (status != Status::kOk) at.passed = std::max(at.passed, point.position);
+  // Without an event the whole stream was waited for. And a context in error passes everything: its
+  // work will never run, and the program learns of it from its own calls.
+  if (event == nullptr || status != Status::kOk) at.passed = std::max(at.passed, point.position);
 }
 
-void Streams::external_wait_begin(StreamIndex stream) { mark(stream); }
+void Streams::external_wait_begin(StreamIndex stream) {
+  mark(stream, true);
+}
 
 void Streams::external_wait_end(StreamIndex stream) {
   State& at = state(stream);
@@ -229,7 +244,9 @@ Event Streams::timed_event(StreamIndex stream) {
   return nullptr;
 }
 
-void Streams::recycle_timed(Event event) { free_timed_.push_back(event); }
+void Streams::recycle_timed(Event event) {
+  free_timed_.push_back(event);
+}
 
 void Streams::collect_exposed() {
   while (!exposed_.empty() && port_.query(exposed_.front().end) == Status::kOk) {

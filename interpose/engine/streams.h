@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The streams of a device as timelines: how far each has been submitted, which events mark which positions, who already waits
-// for whom. The engine's two copy lanes are streams too. An event is recorded only when somebody needs one, and a later
-// event stands for every earlier position.
+// The streams of a device as timelines: how far each has been submitted, which events mark which
+// positions, who already waits for whom. The engine's two copy lanes are streams too. An event is
+// recorded only when somebody needs one, and a later event stands for every earlier position.
 //
-// Threads: advance(), position() and ops() from any thread without a lock; all else under the engine's mutex.
+// Threads: advance(), position() and ops() from any thread without a lock; all else under the
+// engine's mutex.
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "interpose/engine/fence.h"
 #include "interpose/engine/port.h"
@@ -35,13 +37,23 @@ class Streams {
     state.last_op.store(*op, std::memory_order_relaxed);
     return position;
   }
+  // One copy was submitted to a lane. Under the mutex.
+  Point advance_lane(StreamIndex lane) {
+    const uint64_t position = state(lane).position.fetch_add(1, std::memory_order_acq_rel) + 1;
+    mark(lane);
+    return {lane, position};
+  }
   uint64_t position(StreamIndex stream) const {
-    return states_[stream].load(std::memory_order_acquire)->position.load(std::memory_order_acquire);
+    return states_[stream]
+        .load(std::memory_order_acquire)
+        ->position.load(std::memory_order_acquire);
   }
   uint64_t last_op(StreamIndex stream) const {
     return states_[stream].load(std::memory_order_acquire)->last_op.load(std::memory_order_relaxed);
   }
-  Point now(StreamIndex stream) const { return {stream, position(stream)}; }
+  // All that was submitted so far. Of a per-thread stream, all that its owner has left an event
+  // behind.
+  Point now(StreamIndex stream) const;
   bool per_thread(StreamIndex stream) const {
     return states_[stream].load(std::memory_order_acquire)->per_thread;
   }
@@ -54,10 +66,11 @@ class Streams {
     return states_[stream].load(std::memory_order_acquire)->native;
   }
 
-  // Records an event now unless one already stands for everything submitted.
-  void mark(StreamIndex stream);
-  // A point on `stream` with a recorded event that stands for everything up to `op` of the device (and for `position`), the earliest
-  // there is; records one if there is none.
+  // Records an event now unless one already stands for everything submitted. On a per-thread stream
+  // only its owner can, and says so.
+  void mark(StreamIndex stream, bool by_owner = false);
+  // A point on `stream` with a recorded event that stands for everything up to `op` of the device
+  // (and for `position`), the earliest there is; records one if there is none.
   Point covering(StreamIndex stream, uint64_t position, uint64_t op);
 
   // Makes `waiter` wait for what has not passed. If the driver refuses, the host waits instead.
@@ -65,18 +78,24 @@ class Streams {
   void wait(StreamIndex waiter, Point point);
   bool knows(StreamIndex waiter, Point point) const;  // already ordered behind it, or passed
 
-  // Whether the GPU has passed the point. `record`: an event may be recorded on the stream to find out later.
+  // Whether the GPU has passed the point. `record`: an event may be recorded on the stream to find
+  // out later.
+  bool known_passed(Point point) const { return state(point.stream).passed >= point.position; }
   bool passed(Point point, bool record = true);
   bool passed(Fence& fence, bool record = true);  // passed points drop out
-  // The host waits. The mutex stays held: see host_wait.cpp for who may call this.
-  void synchronize(Point point);
+  // The host waits; with `lock` given, the mutex is let go meanwhile.
+  void synchronize(Point point) { synchronize_with(point, nullptr); }
+  void synchronize(Point point, std::unique_lock<std::mutex>& lock) {
+    synchronize_with(point, &lock);
+  }
 
   // Rule G. Between begin and end the op that waits for the host is forwarded.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
   bool external_wait_pending();
 
-  // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up when they pass.
+  // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up
+  // when they pass.
   void collect_exposed();
   // Time between two recorded, passed points of a lane.
   bool lane_time(Event begin, Event end, uint64_t* nanoseconds);
@@ -100,9 +119,9 @@ class Streams {
     uint64_t id = 0;
     bool live = false;
     bool per_thread = false;
-    bool broken = false;      // the driver refused an event: host waits stand in
+    bool broken = false;  // the driver refused an event: host waits stand in
     uint64_t passed = 0;
-    OwnDeque<Mark> marks;     // by position; the events of unpassed positions
+    OwnDeque<Mark> marks;       // by position; the events of unpassed positions
     OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
     Event external = nullptr;   // recorded behind an external wait
   };
@@ -116,6 +135,7 @@ class Streams {
     return *states_[stream].load(std::memory_order_relaxed);
   }
   StreamIndex add(const NativeStream& native, uint64_t id, bool per_thread);
+  void synchronize_with(Point point, std::unique_lock<std::mutex>* lock);
   const Mark* mark_at(StreamIndex stream, uint64_t position, bool record);
   void prune(State& state);
   Event take_event();

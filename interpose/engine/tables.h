@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tables of pointers in device memory that came by a copy from the host: an op that names the table names what the table names. Entries
-// are hints: a stale one names a buffer too many, which costs a little and harms nothing.
+// Tables of pointers in device memory that came by a copy from the host: an op that names the table
+// names what the table names. Entries are hints: a stale one names a buffer too many, which costs a
+// little and harms nothing.
 //
 // Threads: a mutex of its own, below the engine's (taken by name() without the engine's).
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Hands out ranges of one reservation of address space, best fit, and joins what comes back. Ranges come back only once
-// nothing is mapped there. Counts in granules. Not thread-safe: under the engine's mutex.
+// Hands out ranges of one reservation of address space, best fit, and joins what comes back. Ranges
+// come back only once nothing is mapped there. Counts in granules. Not thread-safe: under the
+// engine's mutex.
 
 #include <cstdint>
 
@@ -12,8 +13,8 @@ namespace offload {
 
 class AddressSpace {
  public:
-  // `low_half_floor`: no range starts at an address whose low 32 bits are below it (an index beside half a stale pointer
-  // would otherwise look like an address of ours). 0: anywhere.
+  // `low_half_floor`: no range starts at an address whose low 32 bits are below it (an index beside
+  // half a stale pointer would otherwise look like an address of ours). 0: anywhere.
   Status reserve(Port& port, uint64_t bytes, uint64_t granularity, uint64_t low_half_floor);
 
   Address base() const { return base_; }

@@ -16,7 +16,9 @@ Status Extents::initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t 
   return homes_.reserve(port_, std::max(2 * limit_, 64 * granularity), granularity, 0);
 }
 
-OwnDeque<Extent*>& Extents::list(uint32_t granules) { return pool_[std::countr_zero(granules)]; }
+OwnDeque<Extent*>& Extents::list(uint32_t granules) {
+  return pool_[std::countr_zero(granules)];
+}
 
 uint32_t Extents::fitting(uint64_t granules) const {
   return static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(granules), largest_));

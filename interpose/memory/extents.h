@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Device memory: every extent there is, and the pool of those without an owner. Sizes are powers of two of the granularity. Enforces the
-// limit on what may be mapped. Under the engine's mutex.
+// Device memory: every extent there is, and the pool of those without an owner. Sizes are powers of
+// two of the granularity. Enforces the limit on what may be mapped. Under the engine's mutex.
 
 #include <cstdint>
 
@@ -27,8 +27,8 @@ class Extents {
   // A particular one, if it is in the pool.
   bool take(Extent* extent);
   template <typename Predicate>
-  Extent* find(Predicate&& wanted) const {
-    for (const auto& list : pool_) {
+  Extent* find(Predicate&& wanted) {
+    for (OwnDeque<Extent*>& list : pool_) {
       for (Extent* extent : list) {
         if (wanted(*extent)) return extent;
       }
@@ -39,6 +39,7 @@ class Extents {
   uint64_t granularity() const { return granularity_; }
   uint32_t largest() const { return largest_; }
   uint64_t limit_bytes() const { return limit_; }
+  void lift_limit() { limit_ = ~uint64_t{0} / 2; }  // what the device has is the limit
   uint64_t mapped_bytes() const { return mapped_; }
   uint64_t pool_bytes() const { return pooled_; }
   // What could still be created.

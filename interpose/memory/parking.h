@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Freed buffers, kept mapped and fenced for the next request of their size: a steady loop makes no mapping call. Under the
-// engine's mutex.
+// Freed buffers, kept mapped and fenced for the next request of their size: a steady loop makes no
+// mapping call. Under the engine's mutex.
 
 #include <cstdint>
 
@@ -12,11 +12,13 @@ namespace offload {
 class Parking {
  public:
   void put(Buffer* buffer);
-  // One of `granules`, or at most an eighth more; the latest for which `suits` says true, else the latest. Null: none.
+  // One of `granules`, or at most an eighth more; the latest for which `suits` says true, else the
+  // latest. Null: none.
   template <typename Predicate>
   Buffer* take(uint32_t granules, Predicate&& suits) {
     const auto first = by_size_.lower_bound(granules);
-    for (auto list = first; list != by_size_.end() && list->first <= granules + granules / 8; ++list) {
+    for (auto list = first; list != by_size_.end() && list->first <= granules + granules / 8;
+         ++list) {
       OwnVector<Buffer*>& same = list->second;
       if (same.empty()) continue;
       size_t chosen = same.size() - 1;

@@ -14,9 +14,10 @@ constexpr uint32_t kSteps = 8;  // classes to a doubling: at most an eighth is w
 uint32_t Slabs::class_of(uint64_t bytes) {
   const uint64_t units = (std::max<uint64_t>(bytes, 1) + kSmallest - 1) / kSmallest;
   if (units <= kSteps) return static_cast<uint32_t>(units - 1);
-  const int shift = std::bit_width(units - 1) - 4;  // (units - 1) >> shift is in [8, 16)
+  const auto shift =
+      static_cast<uint32_t>(std::bit_width(units - 1)) - 4;  // (units - 1) >> shift is in [8, 16)
   const uint64_t step = ((units - 1) >> shift) - kSteps;
-  return static_cast<uint32_t>(kSteps + static_cast<uint32_t>(shift) * kSteps + step);
+  return static_cast<uint32_t>(kSteps + shift * kSteps + step);
 }
 
 uint64_t Slabs::class_bytes(uint32_t size_class) {
@@ -27,7 +28,8 @@ uint64_t Slabs::class_bytes(uint32_t size_class) {
 }
 
 uint32_t Slabs::slab_granules(uint64_t block_bytes, uint64_t granularity, uint32_t largest) {
-  // Small classes share one granule; large ones get the fewest granules that waste less than an eighth at the end.
+  // Small classes share one granule; large ones get the fewest granules that waste less than an
+  // eighth at the end.
   for (uint32_t granules = 1; granules <= largest; ++granules) {
     const uint64_t bytes = granules * granularity;
     if (bytes >= block_bytes && (bytes % block_bytes) * 8 <= bytes) return granules;

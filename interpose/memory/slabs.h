@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small allocations: blocks of size classes, eight to a doubling, cut from slabs that never move. Each freed block keeps its own fence. As
-// fast as a caching allocator: a list pop and a list push. Under the engine's mutex.
+// Small allocations: blocks of size classes, eight to a doubling, cut from slabs that never move.
+// Each freed block keeps its own fence. As fast as a caching allocator: a list pop and a list push.
+// Under the engine's mutex.
 
 #include <cstdint>
 
@@ -47,7 +48,8 @@ class Slabs {
   // How large a slab of this class should be, in granules.
   static uint32_t slab_granules(uint64_t block_bytes, uint64_t granularity, uint32_t largest);
 
-  // A free block of this class; the latest freed for which `suits` holds, else the latest. False: a slab is needed.
+  // A free block of this class; the latest freed for which `suits` holds, else the latest. False: a
+  // slab is needed.
   template <typename Predicate>
   bool take(uint32_t size_class, Predicate&& suits, BlockAt* out) {
     OwnVector<Slab*>& slabs = with_room(size_class);
@@ -74,7 +76,8 @@ class Slabs {
   void put(BlockAt at);
   // The block whose range holds `address`.
   static BlockAt find(Slab& slab, Address address);
-  // A slab without live blocks, taken off the lists; null: none. Its extents and address are the caller's; then forget().
+  // A slab without live blocks, taken off the lists; null: none. Its extents and address are the
+  // caller's; then forget().
   Slab* take_empty();
   void forget(Slab* slab);
   template <typename Visitor>

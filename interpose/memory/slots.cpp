@@ -51,7 +51,8 @@ Slot* Slots::make(uint32_t granules, Address pinned) {
 bool Slots::grow(uint32_t granules) {
   const uint64_t bytes = granules * granularity_;
   if (host_full_ || !room_for(bytes)) return false;
-  const uint64_t count = std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes);
+  const uint64_t count =
+      std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes);
   Address block = 0;
   if (!mappable_ && port_.allocate_pinned(count * bytes, &block) != Status::kOk) {
     host_full_ = true;
@@ -67,14 +68,17 @@ bool Slots::grow(uint32_t granules) {
   }
   if (host_full_) {
     const ShortText pinned = format_size(pinned_);
-    log_warn("the system pins no more host memory than %s: buffers stay on the GPU beyond that, and "
-             "out-of-memory may follow; a smaller OFFLOAD_HOST_LIMIT avoids the attempt",
-             pinned.c_str());
+    log_warn(
+        "the system pins no more host memory than %s: buffers stay on the GPU beyond that, and "
+        "out-of-memory may follow; a smaller OFFLOAD_HOST_LIMIT avoids the attempt",
+        pinned.c_str());
   }
   return made != 0;
 }
 
-bool Slots::ready(uint32_t granules) const { return !free_[std::countr_zero(granules)].empty(); }
+bool Slots::ready(uint32_t granules) const {
+  return !free_[std::countr_zero(granules)].empty();
+}
 
 Slot* Slots::take(uint32_t granules, bool for_restore) {
   if (reserve_ == nullptr && !reserve_taken_ && holds(Clause::kRestoreReserve)) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Host memory for evicted extents. A slot is as large as the extent that it holds. With `mappable` each slot is a physical
-// allocation of its own, so that it can be shown at the program's address; else it is a part of a pinned block. One slot of
-// the largest size is kept for evictions that a restore needs: without it a full host and a full device would lock each
-// other out. Under the engine's mutex.
+// Host memory for evicted extents. A slot is as large as the extent that it holds. With `mappable`
+// each slot is a physical allocation of its own, so that it can be shown at the program's address;
+// else it is a part of a pinned block. One slot of the largest size is kept for evictions that a
+// restore needs: without it a full host and a full device would lock each other out. Under the
+// engine's mutex.
 
 #include <cstdint>
 
@@ -16,11 +17,12 @@ namespace offload {
 class Slots {
  public:
   Slots(Port& port, Statistics& statistics);
-  Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules, uint64_t chunk_bytes,
-                    bool mappable);
+  Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
+                    uint64_t chunk_bytes, bool mappable);
 
-  // A free slot of at least this size (larger only from the reserve), whose fence is for the caller to wait for. Null: the limit is
-  // reached. `for_restore` may use the reserve. Pins memory if none is free: slow.
+  // A free slot of at least this size (larger only from the reserve), whose fence is for the caller
+  // to wait for. Null: the limit is reached. `for_restore` may use the reserve. Pins memory if none
+  // is free: slow.
   Slot* take(uint32_t granules, bool for_restore);
   void put(Slot* slot, const Fence& fence);
   // Whether take() would pin memory first, or fail.

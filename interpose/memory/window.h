@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The window: the one range of addresses that the program's allocations of a device come from, and the tables that say
-// what stands where. A launch asks "does this word name a buffer" for every word of its arguments: a
-// subtraction, a compare and a load.
+// The window: the one range of addresses that the program's allocations of a device come from, and
+// the tables that say what stands where. A launch asks "does this word name a buffer" for every
+// word of its arguments: a subtraction, a compare and a load.
 //
 // Threads: lookup() and contains() from any thread, no lock; the rest under the engine's mutex.
 
@@ -16,7 +16,8 @@ namespace offload {
 struct Buffer;
 struct Slab;
 
-// What a page of the window names: nothing (null), a buffer, or "look into the tables of pointers" (kTables).
+// What a page of the window names: nothing (null), a buffer, or "look into the tables of pointers"
+// (kTables).
 using PageEntry = Buffer*;
 
 class Window {
@@ -35,7 +36,8 @@ class Window {
     return names_[offset >> shift_].load(std::memory_order_acquire);
   }
 
-  // Address ranges. Each gets a page before and one after it that name it too: kernels offset their base pointers.
+  // Address ranges. Each gets a page before and one after it that name it too: kernels offset their
+  // base pointers.
   Address take(uint64_t granules);
   void give_back(Address address, uint64_t granules);
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+Status Engine::allocate(uint64_t bytes, ThreadPins* pins, Address* out) {
+  return allocate_on(bytes, kNoStream, pins, out);
+}
+
+Status Engine::allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out) {
+  return allocate_on(bytes, stream, pins, out);
+}
+
+Status Engine::allocate_on(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out) {
+  Lock lock(mutex_);
+  statistics_.allocations.add();
+  const Status status = bytes < config_.min_size_bytes
+                            ? allocate_small(bytes, stream, pins, lock, out)
+                            : allocate_large(bytes, stream, pins, lock, out);
+  if (status == Status::kOk) {
+    statistics_.add_live(bytes);
+  } else {
+    statistics_.allocations_refused.add();
+  }
+  return status;
+}
+
+// Nothing behind an external flag is waited for: then memory goes only to those who are behind it
+// already.
+bool Engine::usable_now(const Fence& fence, StreamIndex stream) {
+  return std::all_of(fence.begin(), fence.end(), [&](const Point& point) {
+    return (stream != kNoStream && streams_.knows(stream, point)) || streams_.passed(point);
+  });
+}
+
+// The new owner's stream waits for the old owner's fence. Without a stream, the first use of a
+// large buffer does (fill); a block of a slab is not named, so everybody who might use it waits
+// now.
+void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock) {
+  if (retired()) {
+    wait_on_host(fence, HostWait::reuse_of_an_address, lock);
+  } else if (stream != kNoStream) {
+    streams_.wait(stream, fence);
+  } else {
+    for (StreamIndex user = 2; user < streams_.count(); ++user) {
+      if (streams_.live(user)) streams_.wait(user, fence);
+    }
+  }
+}
+
+Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
+                              Address* out) {
+  const uint32_t size_class = Slabs::class_of(bytes);
+  const uint64_t block_bytes = Slabs::class_bytes(size_class);
+  BlockAt at;
+  const bool flagged = holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+  while (
+      !slabs_.take(
+          size_class, [&](const Block& block) { return usable_now(block.fence, stream); }, &at) ||
+      (flagged && !usable_now(at.block().fence, stream))) {
+    if (at.slab != nullptr) slabs_.put(at);
+    at = BlockAt{};
+    const uint32_t granules =
+        Slabs::slab_granules(block_bytes, config_.granularity, extents_.largest());
+    OwnVector<Extent*> extents;
+    if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
+    Fence fence;
+    for (const Extent* extent : extents) fence.add(extent->fence);
+    const Address address = window_.take(granules);
+    if (address == 0 || !map_all(address, extents)) {
+      for (Extent* extent : extents) put_back(extent, extent->fence);
+      if (address != 0) window_.give_back(address, granules);
+      return Status::kOutOfMemory;
+    }
+    Slab* slab = slabs_.add(size_class, address, granules, std::move(extents),
+                            granules * config_.granularity, fence);
+    window_.show_slab(address, granules, slab);
+  }
+  Block& block = at.block();
+  block.bytes = bytes;
+  block.id = next_id_++;
+  block.birth_op = streams_.ops();
+  Fence fence = std::move(block.fence);
+  block.fence.clear();
+  *out = at.address();
+  statistics_.rounding_waste_bytes.add(block_bytes - bytes);
+  if (!fence.empty()) order_new_owner(fence, stream, lock);
+  relieve_pressure();
+  return Status::kOk;
+}
+
+// All or nothing.
+bool Engine::map_all(Address address, const OwnVector<Extent*>& extents) {
+  Address at = address;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const uint64_t bytes = extents_.bytes_of(*extents[i]);
+    if (timed_map(at, bytes, extents[i]->handle, Place::kDevice) != Status::kOk) {
+      statistics_.driver_errors.add();
+      while (i-- > 0) {
+        at -= extents_.bytes_of(*extents[i]);
+        timed_unmap(at, extents_.bytes_of(*extents[i]));
+      }
+      return false;
+    }
+    at += bytes;
+  }
+  return true;
+}
+
+Buffer* Engine::new_buffer() {
+  if (recycled_ == nullptr) return own_new<Buffer>();
+  Buffer* buffer = recycled_;
+  recycled_ = buffer->next;
+  buffer->next = nullptr;
+  return buffer;
+}
+
+Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
+                              Address* out) {
+  const uint64_t needed = (bytes + config_.granularity - 1) / config_.granularity;
+  if (needed > window_.bytes() / config_.granularity) return Status::kOutOfMemory;
+  if (needed * config_.granularity > extents_.limit_bytes()) return Status::kOutOfMemory;
+  const auto granules = static_cast<uint32_t>(needed);
+
+  Buffer* buffer = parking_.take(
+      granules, [&](const Buffer& parked) { return usable_now(parked.parked, stream); });
+  if (buffer != nullptr && holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+      !usable_now(buffer->parked, stream)) {
+    parking_.put(buffer);
+    buffer = nullptr;
+  }
+  if (buffer != nullptr) {
+    statistics_.parked_hits.add();
+    statistics_.parked_bytes.subtract(buffer->granules * config_.granularity);
+    buffer->fill = std::move(buffer->parked);
+    buffer->parked.clear();
+  } else {
+    OwnVector<Extent*> extents;
+    if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
+    const Address address = window_.take(granules);
+    if (address == 0 || !map_all(address, extents)) {
+      for (Extent* extent : extents) {
+        put_back(extent, holds(Clause::kFailedMapKeepsFence) ? Fence(extent->fence) : Fence());
+      }
+      if (address != 0) window_.give_back(address, granules);
+      return Status::kOutOfMemory;
+    }
+    buffer = new_buffer();
+    buffer->address = address;
+    buffer->granules = granules;
+    buffer->fill.clear();
+    uint64_t offset = 0;
+    for (Extent* extent : extents) {
+      Piece piece;
+      piece.granules = extent->granules;
+      piece.offset = offset;
+      piece.extent = piece.shown = extent;
+      piece.serial = next_serial_++;
+      extent->owner = buffer;
+      extent->piece = static_cast<uint32_t>(buffer->pieces.size());
+      buffer->fill.add(extent->fence);
+      extent->fence.clear();
+      offset += extents_.bytes_of(*extent);
+      buffer->pieces.push_back(std::move(piece));
+    }
+    window_.show_buffer(address, granules, buffer);
+  }
+  born(*buffer, bytes, stream, lock);
+  *out = buffer->address;
+  relieve_pressure();
+  return Status::kOk;
+}
+
+void Engine::born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock) {
+  buffer.bytes = bytes;
+  buffer.id = next_id_++;
+  buffer.birth_op = streams_.ops();
+  buffer.kept = 0;
+  buffer.moved_bytes = 0;
+  buffer.last_op.store(0, std::memory_order_relaxed);
+  buffer.has_content.store(false, std::memory_order_relaxed);
+  buffer.names_others.store(false, std::memory_order_relaxed);
+  buffer.use_overflow.store(false, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& use : buffer.use) use.store(0, std::memory_order_relaxed);
+  buffer.waited.store(0, std::memory_order_relaxed);
+  if (!buffer.fill.empty() && holds(Clause::kUserWaitsFill)) {
+    if (retired() || stream != kNoStream) order_new_owner(buffer.fill, stream, lock);
+    if (retired()) buffer.fill.clear();
+  }
+  if (stream < 64) buffer.waited.store(uint64_t{1} << stream, std::memory_order_relaxed);
+  if (buffer.fill.empty()) buffer.waited.store(~uint64_t{0}, std::memory_order_relaxed);
+  buffer.live_index = static_cast<uint32_t>(live_.size());
+  live_.push_back(&buffer);
+  statistics_.rounding_waste_bytes.add(buffer.granules * config_.granularity - bytes);
+  buffer.state.store(BufferState::kResident, std::memory_order_release);
+}
+
+}  // namespace offload

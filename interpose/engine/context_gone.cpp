@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+// The context is gone, and with it streams, events and all that was queued. Physical memory and
+// mappings are the process's and must be given back by hand.
+void Engine::context_gone() {
+  Lock lock(mutex_);
+  streams_.forget_all();
+  transfers_.forget_all();
+  leaving_.clear();
+  while (!live_.empty()) free_buffer(*live_.back(), Fence(), lock);
+  slabs_.for_each([&](Slab& slab) {
+    for (uint32_t i = 0; i < slab.blocks.size(); ++i) {
+      if (!slab.blocks[i].live) continue;
+      statistics_.remove_live(slab.blocks[i].bytes);
+      slabs_.put({&slab, i});
+    }
+  });
+  while (reclaim_oldest_parked()) {
+  }
+  while (reclaim_empty_slab()) {
+  }
+  while (!address_jobs_.empty()) {
+    AddressJob* job = address_jobs_.front();
+    address_jobs_.pop_front();
+    tend_address(*job, lock);
+    forget_job(job);
+  }
+  piece_jobs_.clear();
+  while (Extent* extent = extents_.find([](const Extent&) { return true; })) {
+    extents_.take(extent);
+    extents_.destroy(extent);
+  }
+}
+
+}  // namespace offload

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/engine/engine.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "profiler/base/log.h"
+#include "profiler/base/units.h"
+
+namespace offload {
+
+namespace {
+
+// Address space costs nothing; the window must never be what runs out. Two pages beside each
+// buffer, freed addresses that wait for their fence, and ranges that do not fit together all come
+// out of it.
+uint64_t default_window_bytes(const EngineConfig& config) {
+  const uint64_t working = config.limit_bytes + config.host_limit_bytes;
+  const uint64_t least = 4096 * config.granularity;
+  return std::bit_ceil(std::max(8 * working, least));
+}
+
+}  // namespace
+
+Engine::Engine(Port& port, const EngineConfig& config, Policy& policy, Statistics& statistics)
+    : port_(port),
+      config_(config),
+      policy_(policy),
+      statistics_(statistics),
+      streams_(port, statistics),
+      transfers_(port, streams_, statistics),
+      extents_(port, statistics),
+      slots_(port, statistics) {}
+
+Status Engine::initialise() {
+  if (!std::has_single_bit(config_.granularity)) return Status::kError;
+  const uint64_t bytes =
+      config_.window_bytes != 0 ? config_.window_bytes : default_window_bytes(config_);
+  Status status = window_.reserve(port_, bytes, config_.granularity);
+  if (status != Status::kOk) return status;
+  status = extents_.initialise(config_.granularity, config_.limit_bytes,
+                               config_.largest_extent_granules);
+  if (status != Status::kOk) return status;
+  return slots_.initialise(config_.granularity, config_.host_limit_bytes,
+                           config_.largest_extent_granules, config_.slot_chunk_bytes,
+                           config_.evicted == EvictedShows::kHostCopy);
+}
+
+StreamIndex Engine::stream(const NativeStream& native, uint64_t id, bool per_thread) {
+  Lock lock(mutex_);
+  bool is_new = false;
+  const StreamIndex index = streams_.find(native, id, per_thread, &is_new);
+  if (index == kNoStream) return kNoStream;
+  if (is_new) {
+    if (index < 64) {
+      // The index may have been another stream's: what that one had waited for, this one has not.
+      for (Buffer* buffer : live_) {
+        if (!buffer->fill.empty())
+          buffer->waited.fetch_and(~(uint64_t{1} << index), std::memory_order_relaxed);
+      }
+    }
+    // Blocks that were given out behind fences are not named by ops, so a new stream waits for all
+    // that came before it.
+    if (config_.free_is_fenced) streams_.wait(index, everything_submitted());
+  }
+  return index;
+}
+
+void Engine::stream_destroyed(uint64_t id) {
+  const Lock lock(mutex_);
+  streams_.destroyed(id);
+}
+
+void Engine::external_wait_begin(StreamIndex stream) {
+  const Lock lock(mutex_);
+  streams_.external_wait_begin(stream);
+}
+
+void Engine::external_wait_end(StreamIndex stream) {
+  const Lock lock(mutex_);
+  streams_.external_wait_end(stream);
+}
+
+bool Engine::describe(Address address, AllocationInfo* out) {
+  if (!owns(address)) return false;
+  const Lock lock(mutex_);
+  if (Slab* slab = window_.slab_at(address); slab != nullptr) {
+    const BlockAt at = Slabs::find(*slab, address);
+    if (at.index >= slab->blocks.size() || !at.block().live) return false;
+    *out = {at.address(), at.block().bytes, at.block().id};
+    return address < out->base + out->bytes;
+  }
+  const Buffer* buffer = window_.buffer_at(address);
+  if (buffer == nullptr) return false;
+  const BufferState state = buffer->state.load(std::memory_order_relaxed);
+  if (state == BufferState::kGone || state == BufferState::kParked) return false;
+  *out = {buffer->address, buffer->bytes, buffer->id};
+  return address < out->base + out->bytes;
+}
+
+Status Engine::keep(Address address, ThreadPins& pins) {
+  Lock lock(mutex_);
+  Buffer* buffer = window_.buffer_at(address);
+  if (buffer == nullptr) return owns(address) ? Status::kOk : Status::kNotOurs;
+  ++buffer->kept;
+  for (;;) {
+    const Status status = restore(*buffer, &pins, lock);
+    if (status == Status::kNotReady) continue;
+    // Whoever gets the address may use it without another word, so the content must be there now.
+    if (status == Status::kOk) wait_on_host(buffer->fill, HostWait::reuse_of_an_address, lock);
+    return status;
+  }
+}
+
+void Engine::retire(const char* reason, ThreadPins& pins) {
+  Lock lock(mutex_);
+  if (retired()) return;
+  retired_.store(true, std::memory_order_release);
+  extents_.lift_limit();  // a smaller limit than the card's must not keep buffers away from home
+  uint64_t away_bytes = 0;
+  for (size_t i = 0; i < live_.size(); ++i) {
+    Buffer& buffer = *live_[i];
+    Status status = restore(buffer, &pins, lock);
+    while (status == Status::kNotReady) status = restore(buffer, &pins, lock);
+    if (status == Status::kOk) {
+      wait_on_host(buffer.fill, HostWait::reuse_of_an_address, lock);
+      continue;
+    }
+    away_bytes += buffer.bytes;
+  }
+  if (away_bytes == 0) {
+    log_warn("%s: from here on nothing is moved; what had been moved is back on the GPU", reason);
+    return;
+  }
+  // They come home when an op names them, by sending others away.
+  retired_.store(false, std::memory_order_release);
+  const ShortText away = format_size(away_bytes);
+  log_error(
+      "%s: %s do not fit back into GPU memory and stay in host memory until an operation names "
+      "them; what "
+      "cannot be seen through this may read them there",
+      reason, away.c_str());
+}
+
+void Engine::memory_info(uint64_t* free_bytes, uint64_t* total_bytes) {
+  const Lock lock(mutex_);
+  const uint64_t mapped = extents_.mapped_bytes();
+  const uint64_t uncreated = config_.limit_bytes > mapped ? config_.limit_bytes - mapped : 0;
+  *free_bytes = std::min(uncreated, extents_.uncreated_bytes()) + extents_.pool_bytes() +
+                parking_.granules() * config_.granularity;
+  // What left the device still counts as the program's: it must never see less in all than it holds
+  // and could have.
+  *total_bytes = std::max(config_.limit_bytes, *free_bytes + live_bytes());
+}
+
+uint64_t Engine::live_bytes() const {
+  return statistics_.live_bytes.get();
+}
+
+uint64_t Engine::mapped_bytes() const {
+  return statistics_.mapped_bytes.get();
+}
+
+void Engine::trim(uint64_t keep_bytes) {
+  Lock lock(mutex_);
+  while (extents_.mapped_bytes() > keep_bytes && reclaim_oldest_parked()) {
+  }
+  while (extents_.mapped_bytes() > keep_bytes && reclaim_empty_slab()) {
+  }
+  while (extents_.mapped_bytes() > keep_bytes) {
+    Extent* extent =
+        extents_.find([&](Extent& candidate) { return streams_.passed(candidate.fence); });
+    if (extent == nullptr) break;
+    extents_.take(extent);
+    if (!unshow(extent, lock)) {
+      put_back(extent, extent->fence);
+      break;
+    }
+    extents_.destroy(extent);
+  }
+}
+
+}  // namespace offload

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// RES to EVG, EVG back to RES, EVG to HOST. All under the mutex; nothing here waits on the host.
+
+#include <algorithm>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+// What can be said without a claim. Whether somebody pins it is asked after the claim.
+bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
+  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kResident) return false;
+  if (buffer.kept != 0) return false;
+  const bool used = buffer.has_content.load(std::memory_order_relaxed);
+  if (!used && !holds(Clause::kUnusedIsEvictable)) return false;
+  if (waive_grace || !holds(Clause::kGrace)) return true;
+  const uint64_t last = std::max(buffer.last_op.load(std::memory_order_relaxed), buffer.birth_op);
+  return streams_.ops() >= last + config_.grace_ops;
+}
+
+// e1: every use on every stream, the fill, and every stream that ran an op during grace.
+Fence Engine::leave_fence(const Buffer& buffer, bool waive_grace) {
+  Fence leave;
+  const uint64_t last = buffer.last_op.load(std::memory_order_relaxed);
+  const uint64_t grace_end = waive_grace ? streams_.ops() : last + config_.grace_ops;
+  if (holds(Clause::kUseInLeave)) {
+    for (const std::atomic<uint64_t>& slot : buffer.use) {
+      const uint64_t use = slot.load(std::memory_order_relaxed);
+      if (use == 0) continue;
+      const StreamIndex stream = static_cast<StreamIndex>(use >> 48) - 1;
+      if (!holds(Clause::kAllStreamsInLeave) && !leave.empty()) break;
+      leave.add(streams_.covering(stream, use & Buffer::kPositionMask, 0));
+    }
+    if (buffer.use_overflow.load(std::memory_order_relaxed)) leave.add(everything_submitted());
+  }
+  if (holds(Clause::kGraceStreams) && last != 0) {
+    for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {
+      if (streams_.last_op(stream) < last) continue;
+      leave.add(streams_.covering(stream, 0, grace_end));
+    }
+  }
+  if (holds(Clause::kFillInLeave)) leave.add(buffer.fill);
+  return leave;
+}
+
+// Returns the bytes that started to leave; less than the buffer if host memory ran short.
+uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
+  // The claim, before e1 is taken: an op of another thread either sees it, or is seen by the look
+  // at the pins.
+  buffer.state.store(BufferState::kMoving, std::memory_order_seq_cst);
+  if (holds(Clause::kClaimChecksPins) && pin_registry_.pinned(&buffer)) {
+    buffer.state.store(BufferState::kResident, std::memory_order_release);
+    return 0;
+  }
+  Fence leave = leave_fence(buffer, waive_grace);
+  const bool only_finished = config_.finished_victims_only ||
+                             (holds(Clause::kExternalFlag) && streams_.external_wait_pending());
+  if (only_finished && !streams_.passed(leave)) {
+    buffer.state.store(BufferState::kResident, std::memory_order_release);
+    return 0;
+  }
+  uint64_t bytes = 0;
+  const bool written = buffer.has_content.load(std::memory_order_relaxed);
+  Event begin = nullptr;
+  if (written) {
+    if (holds(Clause::kCopyOutWaitsLeave)) streams_.wait(streams_.lane(Lane::kOut), leave);
+    begin = transfers_.begin(Lane::kOut);
+  }
+  for (Piece& piece : buffer.pieces) {
+    if (!evict_piece(buffer, piece, leave, for_restore)) break;
+    bytes += bytes_of(piece);
+  }
+  if (written && bytes != 0) {
+    transfers_.end(Lane::kOut, begin, buffer, bytes);
+    buffer.moved_bytes += bytes;
+  } else if (begin != nullptr) {
+    streams_.recycle_timed(begin);
+  }
+  if (bytes == 0) buffer.state.store(BufferState::kResident, std::memory_order_release);
+  if (bytes != 0) wants_worker_.store(true, std::memory_order_relaxed);
+  return bytes;
+}
+
+bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore) {
+  const bool written = buffer.has_content.load(std::memory_order_relaxed);
+  Slot* slot = nullptr;
+  if (written || holds(Clause::kUnusedKeepsSlot)) {
+    slot = take_slot(piece.granules, for_restore);
+    if (slot == nullptr) {
+      statistics_.set_reason(Reason::host_memory_exhausted);
+      return false;
+    }
+  }
+  piece.leave = leave;
+  piece.copied = leave;
+  if (slot != nullptr) piece.copied.add(slot->fence);
+  piece.has_copy = written;
+  if (written) {
+    const StreamIndex out = streams_.lane(Lane::kOut);
+    if (holds(Clause::kCopyOutWaitsSlot)) streams_.wait(out, slot->fence);
+    const uint64_t bytes = bytes_of(piece);
+    Status status = Status::kOk;
+    for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
+      status = port_.copy(Lane::kOut, slot->home + at, piece.extent->home + at,
+                          std::min(config_.copy_piece_bytes, bytes - at));
+    }
+    const Point copied = streams_.advance_lane(out);
+    if (status != Status::kOk) {
+      statistics_.driver_errors.add();
+      Fence fence = slot->fence;
+      fence.add(copied);
+      slots_.put(slot, fence);
+      return false;
+    }
+    piece.copied.clear();
+    piece.copied.add(copied);
+    if (config_.verify) verify_leave(piece, *slot, copied);
+  } else {
+    // No copy waits for these points, so nobody has recorded their events yet, and the worker may
+    // not.
+    for (const Point& point : leave) streams_.mark(point.stream);
+    statistics_.dropped_unwritten.add();
+  }
+  piece.slot = slot;
+  piece.serial = next_serial_++;
+  piece.state = PieceState::kLeaving;
+  leaving_bytes_ += bytes_of(piece);
+  statistics_.host_bytes.add(bytes_of(piece));
+  leaving_.push_back({&buffer, static_cast<uint32_t>(&piece - buffer.pieces.data()), piece.serial});
+  return true;
+}
+
+// EVG to RES: the copy goes on, harmlessly; its slot is free behind it.
+void Engine::cancel(Buffer& buffer) {
+  bool all_resident = true;
+  bool cancelled = false;
+  for (Piece& piece : buffer.pieces) {
+    if (piece.state == PieceState::kLeaving) {
+      if (piece.slot != nullptr) slots_.put(piece.slot, piece.copied);
+      piece.slot = nullptr;
+      piece.state = PieceState::kResident;
+      leaving_bytes_ -= bytes_of(piece);
+      statistics_.host_bytes.subtract(bytes_of(piece));
+      cancelled = true;
+    }
+    all_resident = all_resident && piece.state == PieceState::kResident;
+  }
+  if (cancelled) statistics_.cancelled_evictions.add();
+  if (all_resident) buffer.state.store(BufferState::kResident, std::memory_order_release);
+}
+
+// EVG to HOST: the extent goes to the pool behind e2. The address shows it until the worker has
+// unmapped it.
+bool Engine::hand_over(Buffer& buffer, uint32_t index) {
+  if (holds(Clause::kHandOverChecksPins) && pin_registry_.pinned(&buffer)) return false;
+  Piece& piece = buffer.pieces[index];
+  Extent* extent = piece.extent;
+  piece.extent = nullptr;
+  piece.shown = extent;
+  piece.state = PieceState::kHost;
+  leaving_bytes_ -= bytes_of(piece);
+  ++extent->shown_elsewhere;
+  Fence fence;
+  if (holds(Clause::kFillIsCopied)) fence = piece.copied;
+  put_back(extent, fence);
+  tend_later(buffer, piece);
+  return true;
+}
+
+bool Engine::hand_over_oldest() {
+  for (size_t left = leaving_.size(); left > 0; --left) {
+    const PieceJob job = leaving_.front();
+    leaving_.pop_front();
+    const bool valid = job.piece < job.buffer->pieces.size() &&
+                       job.buffer->pieces[job.piece].serial == job.serial &&
+                       job.buffer->pieces[job.piece].state == PieceState::kLeaving;
+    if (!valid) continue;  // cancelled or freed meanwhile
+    if (hand_over(*job.buffer, job.piece)) return true;
+    leaving_.push_back(job);  // pinned: its user is about to cancel it
+  }
+  return false;
+}
+
+// Pinning host memory is slow, and whoever launches waits for it.
+Slot* Engine::take_slot(uint32_t granules, bool for_restore) {
+  if (slots_.ready(granules)) return slots_.take(granules, for_restore);
+  const uint64_t begin = port_.now_nanoseconds();
+  const uint64_t pinned = slots_.pinned_bytes();
+  Slot* slot = slots_.take(granules, for_restore);
+  if (slots_.pinned_bytes() != pinned) {
+    statistics_.waited(HostWait::slots, port_.now_nanoseconds() - begin);
+  }
+  return slot;
+}
+
+uint64_t Engine::owned_bytes() const {
+  return extents_.mapped_bytes() - extents_.pool_bytes() -
+         parking_.granules() * config_.granularity - leaving_bytes_;
+}
+
+// Starts evictions in the policy's order until `bytes` are on their way out or nothing is left to
+// take.
+uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore) {
+  if (!may_move() || !policy_.moves()) return 0;
+  candidates_.clear();
+  for (const Buffer* buffer : live_) {
+    candidates_.push_back(
+        {.id = buffer->id,
+         .bytes = buffer->granules * config_.granularity,
+         .birth_position = buffer->birth_op,
+         .last_use_position =
+             std::max(buffer->last_op.load(std::memory_order_relaxed), buffer->birth_op),
+         .eligible = evictable(*buffer, waive_grace) && !pin_registry_.pinned(buffer)});
+  }
+  order_.resize(candidates_.size());
+  uint64_t leaving = 0;
+  // Victims that turn out not to be able to leave are skipped, so ask for all in order and stop
+  // when enough has left.
+  const size_t chosen = policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);
+  for (size_t i = 0; i < chosen && leaving < bytes; ++i) {
+    leaving += evict(*live_[order_[i]], waive_grace, for_restore);
+  }
+  return leaving;
+}
+
+// The watermark: makes room before anybody has to wait for it.
+void Engine::relieve_pressure() {
+  if (!may_move() || !policy_.moves()) return;
+  const uint64_t wanted =
+      policy_.bytes_to_free({.total_bytes = extents_.limit_bytes(), .mapped_bytes = owned_bytes()});
+  pressure_.store(wanted != 0, std::memory_order_relaxed);
+  if (wanted == 0 || streams_.ops() < quiet_until_op_) return;
+  if (evict_at_least(wanted, false, false) == 0) {
+    quiet_until_op_ = streams_.ops() + config_.grace_ops / 4 + 1;
+  }
+}
+
+}  // namespace offload

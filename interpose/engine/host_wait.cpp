@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few places where a launching thread waits for the GPU, each counted by its cause; and the
+// timed mapping calls.
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+// The mutex is let go meanwhile. Whoever calls has marked what it relies on as busy, or starts
+// over.
+void Engine::wait_on_host(Fence fence, HostWait cause, Lock& lock) {
+  if (streams_.passed(fence)) return;
+  const uint64_t begin = port_.now_nanoseconds();
+  for (const Point& point : fence) streams_.synchronize(point, lock);
+  statistics_.waited(cause, port_.now_nanoseconds() - begin);
+}
+
+Status Engine::timed_map(Address at, uint64_t bytes, Handle handle, Place place) {
+  const uint64_t begin = port_.now_nanoseconds();
+  const Status status = port_.map(at, bytes, handle, place, false);
+  statistics_.remaps.add();
+  statistics_.remap_ns.add(port_.now_nanoseconds() - begin);
+  return status;
+}
+
+void Engine::timed_unmap(Address at, uint64_t bytes) {
+  const uint64_t begin = port_.now_nanoseconds();
+  port_.unmap(at, bytes);
+  statistics_.remaps.add();
+  statistics_.remap_ns.add(port_.now_nanoseconds() - begin);
+}
+
+}  // namespace offload

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+namespace {
+
+// Host-to-device copies up to this size are looked through for pointers, so no table reaches
+// further than this behind an address in it.
+constexpr uint64_t kLargestTable = 64 << 10;
+constexpr uint64_t kMarkEvery = 16;  // ops on a stream, while evicting
+
+bool bit_set(uint64_t mask, StreamIndex stream) {
+  return stream < 64 && ((mask >> stream) & 1) != 0;
+}
+
+}  // namespace
+
+void Engine::name_entry(ThreadPins& pins, PageEntry entry, Address address) const {
+  const bool in_slab = entry == Window::tables();
+  if (!in_slab) {
+    pins.add(entry);
+    if (!entry->names_others.load(std::memory_order_relaxed)) return;
+  }
+  const Address page_end = (address | (config_.granularity - 1)) + 1;
+  tables_.name(pins, address, std::min(address + kLargestTable, page_end));
+}
+
+void Engine::name_words(ThreadPins& pins, const void* words, size_t bytes) const {
+  const auto* at = static_cast<const unsigned char*>(words);
+  for (size_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
+    Address word;
+    std::memcpy(&word, at + i, sizeof(word));
+    name(pins, word);
+  }
+}
+
+Status Engine::begin_op(ThreadPins& pins, StreamIndex stream) {
+  if (pins.collected == 0) return Status::kOk;
+  if (holds(Clause::kPinDuringOp)) pins.publish();
+  bool ready = stream < 64 && !pins.overflow.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < pins.collected && ready; ++i) {
+    const Buffer& buffer = *pins.at(i);
+    const BufferState state = buffer.state.load(std::memory_order_seq_cst);
+    ready = state == BufferState::kResident
+                ? bit_set(buffer.waited.load(std::memory_order_acquire), stream)
+                : state != BufferState::kMoving;  // gone or parked: a phantom
+  }
+  return ready ? Status::kOk : begin_op_slowly(pins, stream);
+}
+
+Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
+  Lock lock(mutex_);
+  if (const Status status = make_resident(pins, lock); status != Status::kOk) {
+    pins.clear();
+    return status;
+  }
+  for (uint32_t i = 0; i < pins.collected; ++i) order_behind_fill(*pins.at(i), stream);
+  relieve_pressure();
+  return Status::kOk;
+}
+
+// All that is named becomes resident. May drop the pins for a while (rule 5), so it starts over
+// until nothing is missing.
+Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
+  for (bool again = true; again;) {
+    again = false;
+    if (holds(Clause::kCancelBeforeRoom)) {
+      for (uint32_t i = 0; i < pins.collected; ++i) {
+        if (pins.at(i)->state.load(std::memory_order_relaxed) == BufferState::kMoving) {
+          cancel(*pins.at(i));
+        }
+      }
+    }
+    for (uint32_t i = 0; i < pins.collected; ++i) {
+      Buffer& buffer = *pins.at(i);
+      if (buffer.state.load(std::memory_order_relaxed) != BufferState::kMoving) continue;
+      const Status status = restore(buffer, &pins, lock);
+      if (status == Status::kNotReady) {
+        again = true;
+        break;
+      }
+      if (status != Status::kOk) return status;
+    }
+  }
+  return Status::kOk;
+}
+
+void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
+  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kResident) return;
+  if (bit_set(buffer.waited.load(std::memory_order_relaxed), stream)) return;
+  if (holds(Clause::kUserWaitsFill)) streams_.wait(stream, buffer.fill);
+  const uint64_t bits = holds(Clause::kEachStreamWaitsFill)
+                            ? (stream < 64 ? uint64_t{1} << stream : 0)
+                            : ~uint64_t{0};
+  buffer.waited.fetch_or(bits, std::memory_order_release);
+}
+
+void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
+  uint64_t op = 0;
+  const uint64_t position = streams_.advance(stream, &op);
+  const bool named = pins.collected != 0;
+  for (uint32_t i = 0; i < pins.collected; ++i) pins.at(i)->note_use(stream, position, op);
+  pins.clear();
+  // Another thread cannot record on a per-thread stream, so its owner leaves an event behind each
+  // op. While evicting, an event now and then spares a leaving buffer the wait for everything that
+  // was submitted after its last use.
+  if ((named && streams_.per_thread(stream)) ||
+      (pressure_.load(std::memory_order_relaxed) && position % kMarkEvery == 0)) {
+    const Lock lock(mutex_);
+    streams_.mark(stream, true);
+  }
+  if (waiting_.load(std::memory_order_relaxed) != 0) changed_.notify_all();
+}
+
+void Engine::host_data_copied(Address to, const void* from, uint64_t bytes) {
+  OwnVector<Buffer*> named;
+  const auto* at = static_cast<const unsigned char*>(from);
+  for (uint64_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
+    Address word;
+    std::memcpy(&word, at + i, sizeof(word));
+    const PageEntry entry = window_.lookup(word);
+    if (entry != nullptr && entry != Window::tables()) named.push_back(entry);
+  }
+  if (named.empty()) {
+    tables_.forget(to, to + bytes);
+    return;
+  }
+  const Lock lock(mutex_);
+  tables_.set(to, to + bytes, std::move(named));
+  if (Buffer* holder = window_.buffer_at(to); holder != nullptr) {
+    holder->names_others.store(true, std::memory_order_relaxed);
+  } else if (window_.slab_at(to) != nullptr) {
+    window_.mark_tables(to, bytes);
+  }
+}
+
+}  // namespace offload

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// HOST to RES.
+
+#include <algorithm>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+// Brings back every piece that is in host memory. What still leaves is cancelled.
+Status Engine::restore(Buffer& buffer, ThreadPins* pins, Lock& lock) {
+  wait_not_busy(buffer, lock);
+  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kMoving) return Status::kOk;
+  cancel(buffer);
+  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kMoving) return Status::kOk;
+  Event begin = nullptr;
+  uint64_t copied = 0;
+  Status status = Status::kOk;
+  buffer.waited.store(0, std::memory_order_relaxed);  // its fill is about to change
+  for (size_t i = 0; i < buffer.pieces.size() && status == Status::kOk; ++i) {
+    Piece& piece = buffer.pieces[i];
+    if (piece.state != PieceState::kHost) continue;
+    const bool copies = piece.has_copy;
+    const uint64_t bytes = bytes_of(piece);
+    status = restore_piece(buffer, piece, pins, lock, &begin);
+    if (status == Status::kOk && copies) copied += bytes;
+  }
+  if (copied != 0) {
+    transfers_.end(Lane::kIn, begin, buffer, copied);
+    buffer.moved_bytes += copied;
+  } else if (begin != nullptr) {
+    streams_.recycle_timed(begin);
+  }
+  if (status != Status::kOk) return status;
+  statistics_.demand_misses.add(copied != 0 ? 1 : 0);
+  buffer.state.store(BufferState::kResident, std::memory_order_release);
+  return Status::kOk;
+}
+
+Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Lock& lock,
+                             Event* begin) {
+  const uint64_t serial = piece.serial;
+  Status status = Status::kOk;
+  Extent* extent = extent_for(piece, pins, lock, &status);
+  if (extent == nullptr) return status;
+  // Room may have been found with the mutex let go: another thread may have brought this piece back
+  // meanwhile.
+  if (piece.serial != serial || piece.state != PieceState::kHost || piece.busy) {
+    put_back(extent, Fence(extent->fence));
+    return Status::kNotReady;
+  }
+  if (piece.shown == extent) {
+    --extent->shown_elsewhere;  // its own again, and shown already
+  } else if (!show(buffer, piece, extent, lock)) {
+    put_back(extent, holds(Clause::kFailedMapKeepsFence) ? Fence(extent->fence) : Fence());
+    statistics_.driver_errors.add();
+    tend_later(buffer, piece);
+    return Status::kOutOfMemory;
+  }
+  Slot* slot = piece.slot;
+  buffer.fill.remove_if([&](const Point& point) { return streams_.passed(point); });
+  if (piece.has_copy) {
+    const StreamIndex in = streams_.lane(Lane::kIn);
+    if (holds(Clause::kRestoreWaitsFence)) streams_.wait(in, extent->fence);
+    if (holds(Clause::kRestoreWaitsCopied)) streams_.wait(in, piece.copied);
+    if (config_.verify) verify_slot(buffer, piece);
+    if (*begin == nullptr) *begin = transfers_.begin(Lane::kIn);
+    const uint64_t bytes = bytes_of(piece);
+    for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
+      status = port_.copy(Lane::kIn, extent->home + at, slot->home + at,
+                          std::min(config_.copy_piece_bytes, bytes - at));
+    }
+    const Point copied = streams_.advance_lane(in);
+    if (status != Status::kOk) {
+      // Nothing is lost: the slot keeps the content. The address shows an extent that nobody may
+      // trust yet; the next attempt copies again into whatever it gets.
+      piece.shown = extent;
+      ++extent->shown_elsewhere;
+      Fence fence = extent->fence;
+      fence.add(copied);
+      piece.leave.add(copied);
+      put_back(extent, fence);
+      tend_later(buffer, piece);
+      statistics_.driver_errors.add();
+      return status;
+    }
+    if (holds(Clause::kRestoreSetsFill)) buffer.fill.add(copied);
+    Fence read;
+    read.add(copied);
+    if (slot != nullptr) slots_.put(slot, read);
+    if (config_.verify) verify_return(buffer, piece, copied);
+  } else {
+    if (holds(Clause::kUnusedRestoreKeepsFill)) {
+      buffer.fill.add(extent->fence);
+      buffer.fill.add(piece.leave);
+    }
+    if (slot != nullptr) slots_.put(slot, piece.copied);
+  }
+  statistics_.host_bytes.subtract(bytes_of(piece));
+  extent->owner = &buffer;
+  extent->piece = static_cast<uint32_t>(&piece - buffer.pieces.data());
+  extent->fence.clear();
+  piece.extent = extent;
+  piece.shown = extent;
+  piece.slot = nullptr;
+  piece.state = PieceState::kResident;
+  ++piece.serial;
+  return Status::kOk;
+}
+
+// Best is the extent that the address still shows: no remap, no host wait, and the worker cannot
+// have unmapped it.
+Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* status) {
+  if (Extent* shown = piece.shown; shown != nullptr) {
+    if (Buffer* owner = shown->owner; owner != nullptr && may_move() && evictable(*owner, false)) {
+      const uint32_t index = shown->piece;
+      evict(*owner, false, true);
+      if (owner->pieces[index].state == PieceState::kLeaving) hand_over(*owner, index);
+    }
+    const bool behind_flag = holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+                             !streams_.passed(shown->fence);
+    if (!behind_flag && shown->owner == nullptr && extents_.take(shown)) return shown;
+  }
+  return take_exact(piece.granules, pins, lock, status);
+}
+
+// Makes the piece's address show `extent`. What it showed before may only go once the buffer's
+// earlier ops have finished.
+bool Engine::show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock) {
+  const Address at = address_of(buffer, piece);
+  const uint64_t bytes = bytes_of(piece);
+  if (piece.shown != nullptr) {
+    piece.busy = true;
+    if (holds(Clause::kRestoreChecksLeave)) {
+      wait_on_host(piece.leave, HostWait::reuse_of_an_address, lock);
+    }
+    timed_unmap(at, bytes);
+    --piece.shown->shown_elsewhere;
+    piece.shown = nullptr;
+    piece.busy = false;
+    changed_.notify_all();
+  }
+  if (piece.slot != nullptr && piece.slot->mapped) {
+    timed_unmap(at, bytes);
+    piece.slot->mapped = false;
+  }
+  return timed_map(at, bytes, extent->handle, Place::kDevice) == Status::kOk;
+}
+
+}  // namespace offload

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where extents come from when somebody needs some: what is free, what is parked, what may leave,
+// and at last a wait.
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+void Engine::put_back(Extent* extent, const Fence& fence) {
+  if (&extent->fence != &fence) extent->fence = fence;
+  if (!holds(Clause::kPoolKeepsFence)) extent->fence.clear();
+  extents_.put(extent);
+}
+
+// While something waits for the host, an extent whose fence has not passed may stand behind it, and
+// its new owner would too.
+Extent* Engine::take_pooled(uint32_t granules) {
+  if (!holds(Clause::kExternalFlag) || !streams_.external_wait_pending())
+    return extents_.take(granules);
+  Extent* extent = extents_.find([&](Extent& candidate) {
+    return candidate.granules == granules && streams_.passed(candidate.fence);
+  });
+  return extent != nullptr && extents_.take(extent) ? extent : nullptr;
+}
+
+// `granules` in as few extents as can be had. On failure nothing is held.
+bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
+                          OwnVector<Extent*>* out) {
+  uint32_t left = granules;
+  while (left > 0) {
+    const uint32_t best = extents_.fitting(left);
+    Extent* extent = take_pooled(best);
+    if (extent == nullptr) extent = extents_.create(best);
+    for (uint32_t size = best / 2; extent == nullptr && size > 0; size /= 2) {
+      extent = take_pooled(size);
+      if (extent == nullptr) extent = extents_.create(size);
+    }
+    if (extent != nullptr) {
+      out->push_back(extent);
+      left -= extent->granules;
+      continue;
+    }
+    if (make_room(left, pins, false, lock) == Room::kNone) {
+      for (Extent* held : *out) put_back(held, held->fence);
+      out->clear();
+      return false;
+    }
+  }
+  // Largest first, so that a piece's size does not depend on which extents happened to be free.
+  std::stable_sort(out->begin(), out->end(),
+                   [](const Extent* a, const Extent* b) { return a->granules > b->granules; });
+  return true;
+}
+
+Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status) {
+  for (;;) {
+    if (Extent* extent = take_pooled(granules); extent != nullptr) return extent;
+    if (Extent* extent = extents_.create(granules); extent != nullptr) return extent;
+    const Room room = make_room(granules, pins, true, lock);
+    if (room == Room::kMade) continue;
+    *status = room == Room::kWaited ? Status::kNotReady : Status::kOutOfMemory;
+    return nullptr;
+  }
+}
+
+// One step towards `granules` more of room.
+Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock) {
+  if (reclaim_oldest_parked()) return Room::kMade;
+  if (reshape(granules, false, lock)) return Room::kMade;
+  if (reclaim_empty_slab()) return Room::kMade;
+  if (hand_over_oldest()) return Room::kMade;
+  const uint64_t bytes = granules * config_.granularity;
+  for (const bool waive_grace : {false, true}) {
+    if (evict_at_least(bytes, waive_grace, for_restore) != 0 && hand_over_oldest())
+      return Room::kMade;
+  }
+  if (reshape(granules, true, lock)) return Room::kWaited;
+  return wait_in_line(pins, lock) ? Room::kWaited : Room::kNone;
+}
+
+// The pool holds enough, but in other sizes: gives extents back to the driver until one of the
+// wanted size can be created. Rare: a steady loop asks for the same sizes again and again.
+bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
+  const uint64_t wanted = extents_.fitting(granules) * config_.granularity;
+  if (extents_.pool_bytes() + extents_.uncreated_bytes() < wanted) return false;
+  while (extents_.uncreated_bytes() < wanted) {
+    Extent* extent = extents_.find([&](Extent& candidate) {
+      return candidate.shown_elsewhere == 0 && streams_.passed(candidate.fence);
+    });
+    if (extent == nullptr) {
+      if (!may_wait || streams_.external_wait_pending()) return false;
+      extent = extents_.find([](const Extent&) { return true; });
+      if (extent == nullptr) return false;
+      extents_.take(extent);
+      wait_on_host(extent->fence, HostWait::reuse_of_an_address, lock);
+      if (!unshow(extent, lock)) {
+        put_back(extent, extent->fence);
+        return false;
+      }
+    } else {
+      extents_.take(extent);
+    }
+    extents_.destroy(extent);
+  }
+  return true;
+}
+
+// Former owners' addresses stop showing the extent, now.
+bool Engine::unshow(Extent* extent, Lock& lock) {
+  for (size_t left = piece_jobs_.size(); left > 0 && extent->shown_elsewhere > 0; --left) {
+    const PieceJob job = piece_jobs_.front();
+    piece_jobs_.pop_front();
+    Piece* piece = piece_of(job, PieceState::kHost);
+    if (piece == nullptr) continue;
+    if (piece->shown == extent) wait_on_host(piece->leave, HostWait::reuse_of_an_address, lock);
+    piece = piece_of(job, PieceState::kHost);
+    if (piece != nullptr && tend_piece(job, lock) == Tended::kLater) piece_jobs_.push_back(job);
+  }
+  for (size_t left = address_jobs_.size(); left > 0 && extent->shown_elsewhere > 0; --left) {
+    AddressJob* job = address_jobs_.front();
+    address_jobs_.pop_front();
+    const bool shows =
+        std::any_of(job->shown.begin(), job->shown.end(),
+                    [&](const AddressJob::Shown& shown) { return shown.extent == extent; });
+    if (shows) wait_on_host(job->fence, HostWait::reuse_of_an_address, lock);
+    if (tend_address(*job, lock) == Tended::kLater) {
+      address_jobs_.push_back(job);
+    } else {
+      forget_job(job);
+    }
+  }
+  return extent->shown_elsewhere == 0;
+}
+
+bool Engine::reclaim_oldest_parked() {
+  Buffer* buffer = parking_.take_oldest();
+  if (buffer == nullptr) return false;
+  statistics_.parked_bytes.subtract(buffer->granules * config_.granularity);
+  dissolve(*buffer, Fence(buffer->parked));
+  return true;
+}
+
+bool Engine::reclaim_empty_slab() {
+  Slab* slab = slabs_.take_empty();
+  if (slab == nullptr) return false;
+  AddressJob job;
+  job.address = slab->address;
+  job.granules = slab->granules;
+  for (const Block& block : slab->blocks) job.fence.add(block.fence);
+  Address at = slab->address;
+  for (Extent* extent : slab->extents) {
+    const uint64_t bytes = extents_.bytes_of(*extent);
+    ++extent->shown_elsewhere;
+    put_back(extent, job.fence);
+    job.shown.push_back({at, bytes, extent, nullptr});
+    at += bytes;
+  }
+  window_.hide(slab->address, slab->granules);
+  slabs_.forget(slab);
+  leave_address(std::move(job));
+  return true;
+}
+
+// Others may free what they pin. Pins are dropped meanwhile (two threads that each wait for what
+// the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
+// anything, so nothing will become free.
+bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
+  if (!pin_registry_.any_pins(pins)) return false;
+  if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
+  const uint64_t ticket = line_next_++;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  // A pin may go without a notice between the look and the wait, so the wait is short.
+  constexpr std::chrono::milliseconds kLook{1};
+  port_.host_waits(lock);
+  while (line_serving_ != ticket) changed_.wait_for(lock, kLook);
+  changed_.wait_for(lock, kLook, [&] { return !pin_registry_.any_pins(pins); });
+  ++line_serving_;
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  changed_.notify_all();
+  if (pins != nullptr) pins->publish();
+  return true;
+}
+
+}  // namespace offload

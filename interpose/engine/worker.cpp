@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What need not be done by whoever launches: old addresses are unmapped once nobody uses them, and
+// show the host copy then. The worker only asks events that hooks have recorded; it never touches a
+// stream of the program's.
+
+#include <chrono>
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+void Engine::tend_later(Buffer& buffer, const Piece& piece) {
+  piece_jobs_.push_back(
+      {&buffer, static_cast<uint32_t>(&piece - buffer.pieces.data()), piece.serial});
+  wants_worker_.store(true, std::memory_order_relaxed);
+  work_.notify_one();
+}
+
+// The piece that a note is about, if it is still as the note says.
+Piece* Engine::piece_of(const PieceJob& job, PieceState state) const {
+  if (job.piece >= job.buffer->pieces.size()) return nullptr;
+  Piece& piece = job.buffer->pieces[job.piece];
+  return piece.serial == job.serial && piece.state == state ? &piece : nullptr;
+}
+
+Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
+  Piece* piece = piece_of(job, PieceState::kHost);
+  if (piece == nullptr) return Tended::kDone;
+  if (piece->busy) return Tended::kLater;
+  const Address at = address_of(*job.buffer, *piece);
+  const uint64_t bytes = bytes_of(*piece);
+  if (piece->shown != nullptr) {
+    if (holds(Clause::kWorkerWaitsLeave) && !streams_.passed(piece->leave, false))
+      return Tended::kLater;
+    piece->busy = true;
+    lock.unlock();
+    timed_unmap(at, bytes);
+    lock.lock();
+    piece->busy = false;
+    --piece->shown->shown_elsewhere;
+    piece->shown = nullptr;
+    changed_.notify_all();
+  }
+  Slot* slot = piece->slot;
+  const bool showable = config_.evicted == EvictedShows::kHostCopy && slot != nullptr &&
+                        slot->handle != 0 && slot->granules == piece->granules && !slot->mapped;
+  if (!showable) return Tended::kDone;
+  if (holds(Clause::kSlotShownAfterCopied) && !streams_.passed(piece->copied, false)) {
+    return Tended::kLater;
+  }
+  piece->busy = true;
+  lock.unlock();
+  const Status status = timed_map(at, bytes, slot->handle, Place::kHost);
+  lock.lock();
+  piece->busy = false;
+  slot->mapped = status == Status::kOk;
+  changed_.notify_all();
+  return Tended::kDone;
+}
+
+Engine::Tended Engine::tend_address(AddressJob& job, Lock& lock) {
+  if (!streams_.passed(job.fence, false)) return Tended::kLater;
+  lock.unlock();
+  for (const AddressJob::Shown& shown : job.shown) timed_unmap(shown.at, shown.bytes);
+  lock.lock();
+  for (const AddressJob::Shown& shown : job.shown) {
+    if (shown.extent != nullptr) --shown.extent->shown_elsewhere;
+    if (shown.slot != nullptr) slots_.put(shown.slot, Fence(shown.slot->fence));
+  }
+  if (holds(Clause::kAddressWaitsUnmap)) window_.give_back(job.address, job.granules);
+  changed_.notify_all();
+  return Tended::kDone;
+}
+
+void Engine::forget_job(AddressJob* job) {
+  job->~AddressJob();
+  own_free(job);
+}
+
+bool Engine::worker_step() {
+  Lock lock(mutex_);
+  transfers_.collect();
+  streams_.collect_exposed();
+  bool did = false;
+  for (size_t left = piece_jobs_.size(); left > 0 && !piece_jobs_.empty(); --left) {
+    const PieceJob job = piece_jobs_.front();
+    piece_jobs_.pop_front();
+    if (tend_piece(job, lock) == Tended::kLater) {
+      piece_jobs_.push_back(job);
+    } else {
+      did = true;
+    }
+  }
+  for (size_t left = address_jobs_.size(); left > 0 && !address_jobs_.empty(); --left) {
+    AddressJob* job = address_jobs_.front();
+    address_jobs_.pop_front();
+    if (tend_address(*job, lock) == Tended::kLater) {
+      address_jobs_.push_back(job);
+    } else {
+      forget_job(job);
+      did = true;
+    }
+  }
+  return did;
+}
+
+void Engine::wait_for_work() {
+  Lock lock(mutex_);
+  if (stop_worker_.load(std::memory_order_relaxed)) return;
+  // With work at hand, only the GPU's progress is waited for: look again soon.
+  constexpr std::chrono::microseconds kSoon{300};
+  constexpr std::chrono::milliseconds kLater{50};
+  if (piece_jobs_.empty() && address_jobs_.empty()) {
+    work_.wait_for(lock, kLater);
+  } else {
+    work_.wait_for(lock, kSoon);
+  }
+}
+
+void Engine::stop_worker() {
+  stop_worker_.store(true, std::memory_order_relaxed);
+  work_.notify_all();
+}
+
+void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
+  for (size_t i = 0; i < buffer.pieces.size();) {
+    if (buffer.pieces[i].busy) {
+      changed_.wait(lock);
+      i = 0;
+    } else {
+      ++i;
+    }
+  }
+}
+
+void Engine::collect() {
+  const Lock lock(mutex_);
+  transfers_.collect();
+  streams_.collect_exposed();
+}
+
+}  // namespace offload
