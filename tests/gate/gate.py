@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The central gate: a training run under a memory cap ends with the same bits as one with room.
+
+  gate.py --build DIR quick     every pair of choices, on a tiny model (part of `make test`)
+  gate.py --build DIR soak      every combination, and the smallest caps by bisection
+  gate.py --build DIR smallest  prints the smallest cap of each kind, for smallest_caps.json
+  gate.py --build DIR one cap=45 schedule=late evicted=host allocator=async feature=plain
+                                one combination, with the commands shown
+
+Each combination runs tests/workloads/train_gpt twice on the simulated GPU: with room and without liboffload, and with it on a
+device of cap % of the peak. Equal standard output (losses to the last bit, peak, hash of all weights), exit status 0 (the
+simulated GPU turns any report of its checker into 97), nothing on standard error, and something moved."""
+
+import argparse
+import concurrent.futures
+import functools
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GRANULARITY = 16 << 10
+TIMEOUT_S = 120
+
+CHOICES = {
+    "cap": [80, 60, 45],
+    "schedule": ["fifo", "late", "random:1", "random:2"],
+    "evicted": ["host", "unmapped"],
+    "allocator": ["sync", "async"],
+    "feature": ["plain", "accumulate", "eval", "checkpoint", "optimizer-stream", "vary-sequence"],
+}
+SOAK_CHOICES = dict(CHOICES, schedule=["fifo", "late"] + [f"random:{seed}" for seed in range(1, 7)])
+FEATURES = {
+    "plain": [],
+    "accumulate": ["--accumulate", "2"],
+    "eval": ["--eval-every", "1"],
+    "checkpoint": ["--checkpoint-every", "2"],
+    "optimizer-stream": ["--optimizer-stream"],
+    "vary-sequence": ["--vary-sequence"],
+}
+
+
+def pairs_of(combination):
+    return set(itertools.combinations(sorted(combination.items()), 2))
+
+
+def covering_set(choices):
+    """A small set of combinations in which every pair of choices occurs (greedy, always the same)."""
+    everything = [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
+    missing = set().union(*(pairs_of(combination) for combination in everything))
+    chosen = []
+    while missing:
+        best = max(everything, key=lambda combination: len(pairs_of(combination) & missing))
+        chosen.append(best)
+        missing -= pairs_of(best)
+    return chosen
+
+
+class Gate:
+    def __init__(self, build, verbose=False):
+        self.build = pathlib.Path(build).resolve()
+        self.verbose = verbose
+
+    def command(self, allocator, feature):
+        return [str(self.build / "workloads" / "train_gpt"), "--tiny", "--allocator", allocator,
+                *FEATURES[feature]]
+
+    def run(self, command, memory, schedule, extra_environment):
+        simgpu = [str(ROOT / "scripts" / "simgpu"), "--memory", str(memory), "--schedule", schedule,
+                  "--granularity", str(GRANULARITY), "--"]
+        settings = [f"{name}={value}" for name, value in extra_environment.items()]
+        line = simgpu + (["env", *settings] if settings else []) + command
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("OFFLOAD_", "SIMGPU_"))}
+        environment["SIMGPU_BUILD"] = str(self.build / "simgpu")
+        if self.verbose:
+            print("+ SIMGPU_BUILD=" + environment["SIMGPU_BUILD"], " ".join(line), flush=True)
+        try:
+            return subprocess.run(line, env=environment, capture_output=True, text=True,
+                                  timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired as expired:
+            return subprocess.CompletedProcess(
+                line, 124, expired.stdout or "", f"no end after {TIMEOUT_S} s")
+
+    @functools.lru_cache(maxsize=None)
+    def reference(self, allocator, feature):
+        """Standard output and peak in bytes of the run with room."""
+        done = self.run(self.command(allocator, feature), 1 << 30, "fifo", {})
+        if done.returncode != 0:
+            sys.exit(f"the run without liboffload failed ({done.returncode}):\n{done.stderr}")
+        peak = next(int(line.split()[1]) for line in done.stdout.splitlines()
+                    if line.startswith("peak "))
+        return done.stdout, peak
+
+    def with_liboffload(self, allocator, feature, memory, schedule, evicted):
+        """(what went wrong or None, the report)"""
+        expected, _ = self.reference(allocator, feature)
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "report.json"
+            done = self.run(self.command(allocator, feature), memory, schedule, {
+                "LD_PRELOAD": str(self.build / "liboffload.so"),
+                "OFFLOAD_EVICTED": evicted,
+                "OFFLOAD_MIN_SIZE": str(GRANULARITY),
+                "OFFLOAD_REPORT": "json",
+                "OFFLOAD_REPORT_FILE": str(report),
+            })
+            if done.returncode != 0:
+                return f"exit status {done.returncode}: {done.stderr.strip()[-2000:]}", {}
+            if done.stdout != expected:
+                return f"other results:\n{done.stdout}instead of\n{expected}", {}
+            if done.stderr:
+                return f"said on standard error: {done.stderr.strip()[-2000:]}", {}
+            if not report.exists():
+                return "no report was written", {}
+            return None, json.loads(report.read_text())
+
+    def check(self, combination):
+        _, peak = self.reference(combination["allocator"], combination["feature"])
+        memory = peak * combination["cap"] // 100 // GRANULARITY * GRANULARITY
+        wrong, report = self.with_liboffload(combination["allocator"], combination["feature"], memory,
+                                             combination["schedule"], combination["evicted"])
+        if wrong is None and report["bytes_out"] == 0:
+            wrong = "nothing was moved, so nothing was tested"
+        if wrong is None and report["peak_bytes_with"] > memory:
+            wrong = f"{report['peak_bytes_with']} bytes were mapped on a device of {memory}"
+        return wrong
+
+    def smallest(self, allocator, evicted, low_percent=5):
+        """The smallest cap in bytes at which the plain run works, by bisection."""
+        _, peak = self.reference(allocator, "plain")
+        low = peak * low_percent // 100 // GRANULARITY  # taken not to work
+        high = peak // GRANULARITY + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            wrong, _ = self.with_liboffload(allocator, "plain", middle * GRANULARITY, "fifo", evicted)
+            low, high = (low, middle) if wrong is None else (middle, high)
+        return high * GRANULARITY
+
+
+def run_all(gate, combinations, jobs):
+    for allocator, feature in sorted({(c["allocator"], c["feature"]) for c in combinations}):
+        gate.reference(allocator, feature)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for combination, wrong in zip(combinations, pool.map(gate.check, combinations)):
+            name = " ".join(f"{key}={value}" for key, value in combination.items())
+            print(("FAIL " if wrong else "ok   ") + name, flush=True)
+            if wrong:
+                failed += 1
+                print("     " + wrong.replace("\n", "\n     "))
+                print(f"     again: tests/gate/gate.py --build {gate.build} one {name}", flush=True)
+    return failed
+
+
+def check_smallest(gate, bisect):
+    """The smallest caps may not get worse than what is written down."""
+    failed = 0
+    known = json.loads((ROOT / "tests" / "gate" / "smallest_caps.json").read_text())
+    for kind, expected in known.items():
+        allocator, evicted = kind.split("/")
+        _, peak = gate.reference(allocator, "plain")
+        if bisect:
+            found = gate.smallest(allocator, evicted)
+            wrong = None if found <= expected else f"now {found}"
+        else:
+            wrong, _ = gate.with_liboffload(allocator, "plain", expected, "fifo", evicted)
+        print(f"{'FAIL' if wrong else 'ok  '} smallest cap {kind}: {expected} bytes, "
+              f"{100 * expected / peak:.0f} % of the peak {wrong or ''}", flush=True)
+        failed += wrong is not None
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("what", choices=["quick", "soak", "smallest", "one"])
+    parser.add_argument("choice", nargs="*")
+    arguments = parser.parse_args()
+    gate = Gate(arguments.build, verbose=arguments.what == "one")
+    if arguments.what == "smallest":
+        print(json.dumps({f"{allocator}/{evicted}": gate.smallest(allocator, evicted)
+                          for allocator in CHOICES["allocator"] for evicted in CHOICES["evicted"]},
+                         indent=2))
+        return 0
+    if arguments.what == "one":
+        combination = dict(choice.split("=", 1) for choice in arguments.choice)
+        combination["cap"] = int(combination["cap"])
+        return run_all(gate, [combination], 1)
+    if arguments.what == "quick":
+        combinations = covering_set(CHOICES)
+    else:
+        combinations = [dict(zip(SOAK_CHOICES, values))
+                        for values in itertools.product(*SOAK_CHOICES.values())]
+    failed = run_all(gate, combinations, arguments.jobs)
+    failed += check_smallest(gate, bisect=arguments.what == "soak")
+    print(f"{len(combinations)} combinations, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
