@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <type_traits>
+
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 #include "tests/simgpu/runtime/registry.h"
