@@ -212,6 +212,12 @@ class Engine {
   Piece* piece_of(const PieceJob& job, PieceState state) const;
   void wait_not_busy(Buffer& buffer, Lock& lock);
 
+  // The statistics' count of ops follows when it is about to be looked at, so that an op does not pay for it.
+  void count_ops() {
+    statistics_.operations.add(streams_.ops() - counted_ops_);
+    counted_ops_ = streams_.ops();
+  }
+
   // host_wait.cpp
   void wait_on_host(Fence fence, HostWait cause, Lock& lock);
   Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
@@ -256,6 +262,7 @@ class Engine {
   uint64_t leaving_bytes_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_serial_ = 1;
+  uint64_t counted_ops_ = 0;
   uint64_t line_next_ = 0;  // tickets of those who wait for room
   uint64_t line_serving_ = 0;
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before

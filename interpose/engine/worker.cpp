@@ -135,6 +135,7 @@ void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
 
 void Engine::collect() {
   const Lock lock(mutex_);
+  count_ops();
   transfers_.collect();
   streams_.collect_exposed();
 }
