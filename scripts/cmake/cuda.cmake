@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds CUDA's headers and nvcc: CUDA_HOME, nvcc on PATH, the usual place, or NVIDIA's packages in the
-# virtual environment that scripts/bootstrap.sh makes. Nothing links a CUDA library.
-file(GLOB _venv_cuda ${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/nvidia/cu13
-                     ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/nvidia/cu13)
-find_program(_nvcc_on_path nvcc)
+# Finds CUDA's headers and nvcc, both in one place: CUDA_HOME, nvcc on PATH, the usual place, or NVIDIA's packages in the virtual
+# environment that scripts/bootstrap.sh makes. Nothing links a CUDA library.
+set(OFFLOAD_CUDA_USUAL_PLACE /usr/local/cuda CACHE PATH "Where a CUDA toolkit is looked for")
+find_program(_nvcc_on_path nvcc NO_CMAKE_PATH NO_CMAKE_SYSTEM_PATH)
 if(_nvcc_on_path)
   get_filename_component(_nvcc_real ${_nvcc_on_path} REALPATH)
   get_filename_component(_nvcc_bin ${_nvcc_real} DIRECTORY)
   get_filename_component(_nvcc_root ${_nvcc_bin} DIRECTORY)
 endif()
-set(_roots $ENV{CUDA_HOME} ${_nvcc_root} /usr/local/cuda ${_venv_cuda})
-find_path(OFFLOAD_CUDA_INCLUDE cuda.h PATHS ${_roots} PATH_SUFFIXES include NO_DEFAULT_PATH)
-find_program(OFFLOAD_NVCC nvcc PATHS ${_roots} PATH_SUFFIXES bin NO_DEFAULT_PATH)
-if(NOT OFFLOAD_CUDA_INCLUDE)
-  message(FATAL_ERROR "cuda.h not found. Run scripts/bootstrap.sh, or set CUDA_HOME to a CUDA 13 toolkit.")
+file(GLOB _venv_cuda ${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/nvidia/cu13
+                     ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/nvidia/cu13)
+set(_cuda_root)
+foreach(_root $ENV{CUDA_HOME} ${_nvcc_root} ${OFFLOAD_CUDA_USUAL_PLACE} ${_venv_cuda})
+  if(NOT _cuda_root AND EXISTS ${_root}/include/cuda.h AND EXISTS ${_root}/bin/nvcc)
+    set(_cuda_root ${_root})
+  endif()
+endforeach()
+if(NOT _cuda_root)
+  message(FATAL_ERROR "No CUDA 13 headers and nvcc found. Run scripts/bootstrap.sh, or set CUDA_HOME.")
 endif()
+set(OFFLOAD_CUDA_INCLUDE ${_cuda_root}/include)
+set(OFFLOAD_NVCC ${_cuda_root}/bin/nvcc)
 add_library(cuda_headers INTERFACE)
 target_include_directories(cuda_headers SYSTEM INTERFACE ${OFFLOAD_CUDA_INCLUDE})

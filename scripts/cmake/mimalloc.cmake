@@ -6,8 +6,9 @@ file(GLOB _mimalloc_archives
      ${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/cmeel.prefix/lib*/mimalloc-*/libmimalloc.a
      ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/cmeel.prefix/lib*/libmimalloc.a
      ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/cmeel.prefix/lib*/mimalloc-*/libmimalloc.a)
-list(GET _mimalloc_archives 0 _mimalloc_archive)
-if(NOT _mimalloc_archive)
+if(_mimalloc_archives)
+  list(GET _mimalloc_archives 0 _mimalloc_archive)
+else()
   message(FATAL_ERROR "mimalloc's static library not found. Run scripts/bootstrap.sh.")
 endif()
 file(GLOB_RECURSE _mimalloc_header ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/cmeel.prefix/include/mimalloc.h

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front of CMake and Ninja: make, make test, make demo. Everything is built into build/.
+PREFIX ?= /usr/local
+BUILD := build
+JOBS ?= $(shell nproc)
+CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: all bootstrap configure demo test soak bench lint format asan tsan install clean
+
+all: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+bootstrap:
+	@scripts/bootstrap.sh
+
+configure: bootstrap
+	@test -e $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja
+
+# The three training runs: with room, without, and with liboffload. GPU=real runs them on the machine's own.
+demo: all
+	@scripts/demo.sh $(if $(GPU),--gpu $(GPU))
+
+# What a change must pass; the long runs are in soak.
+test: all
+	@cd $(BUILD) && $(CTEST) -LE soak
+
+soak: all
+	@cd $(BUILD) && $(CTEST)
+
+bench: all
+	@scripts/bench.sh
+
+lint: configure
+	@scripts/bootstrap.sh --lint
+	@scripts/lint.sh $(BUILD)
+
+format:
+	@git ls-files '*.h' '*.cpp' '*.c' '*.cu' | xargs clang-format -i
+
+# The engine's own tests under the sanitizers.
+asan: SANITIZE := address,undefined
+tsan: SANITIZE := thread
+asan tsan: bootstrap
+	@cmake -S . -B $(BUILD)/$@ -G Ninja -DOFFLOAD_SANITIZE=$(SANITIZE) >/dev/null
+	@cmake --build $(BUILD)/$@ -j $(JOBS) --target engine_tests
+	@cd $(BUILD)/$@ && $(CTEST) -L engine
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+# Keeps what was downloaded.
+clean:
+	@test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +
