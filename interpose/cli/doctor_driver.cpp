@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 #include "interpose/cli/doctor.h"
+#include "interpose/cli/driver.h"
 #include "profiler/base/units.h"
 
 namespace offload::cli {
@@ -14,40 +13,6 @@ namespace {
 
 constexpr int kLayoutsSince = 12040;  // cuFuncGetParamInfo
 constexpr int kGranularityUsual = 2 << 20;
-
-class Driver {
- public:
-  explicit Driver(const char* file) : handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) error_ = dlerror();
-  }
-  bool loaded() const { return handle_ != nullptr; }
-  const std::string& error() const { return error_; }
-  bool has(const char* symbol) const { return dlsym(handle_, symbol) != nullptr; }
-  // Calls an entry; an entry that is missing answers CUDA_ERROR_NOT_FOUND.
-  template <class Function, class... Arguments>
-  CUresult call(const char* symbol, Function*, Arguments... arguments) const {
-    auto* entry = reinterpret_cast<Function*>(dlsym(handle_, symbol));
-    return entry == nullptr ? CUDA_ERROR_NOT_FOUND : entry(arguments...);
-  }
-  std::string name(CUresult code) const {
-    const char* text = nullptr;
-    if (call("cuGetErrorName", &::cuGetErrorName, code, &text) != CUDA_SUCCESS || text == nullptr) {
-      text = "an unknown error";
-    }
-    return std::string(text) + " (" + std::to_string(code) + ")";
-  }
-
- private:
-  void* handle_;  // never closed: drivers do not like it
-  std::string error_;
-};
-
-// Named once: cuda.h renames entries that have versions, and the symbol must be the renamed one.
-#define DRIVER_NAME_OF(entry) #entry
-#define DRIVER_NAME(entry) DRIVER_NAME_OF(entry)
-#define CALL(driver, entry, ...)    \
-  (driver).call(DRIVER_NAME(entry), \
-                static_cast<std::remove_pointer_t<decltype(&::entry)>*>(nullptr), __VA_ARGS__)
 
 void check_entries(const Driver& driver, Findings& findings) {
   std::string missing;
