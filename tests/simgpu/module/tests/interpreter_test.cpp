@@ -52,6 +52,8 @@ TEST(Interpreter, DivisionTruncatesAndDefinesZero) {
 TEST(Interpreter, ShiftsClampTheirCount) {
   EXPECT_EQ(as_word("shl.b32 %r0, 1, 31;"), 0x80000000U);
   EXPECT_EQ(as_word("shl.b32 %r0, 1, 32;"), 0U);
+  EXPECT_EQ(as_word("shr.u32 %r0, 0x80000000, 31;"), 1U);
+  EXPECT_EQ(as_word("shr.u32 %r0, 0x80000000, 32;"), 0U);
   EXPECT_EQ(as_word("shr.u32 %r0, 0x80000000, 40;"), 0U);
   EXPECT_EQ(as_word("shr.s32 %r0, -8, 1;"), static_cast<uint32_t>(-4));
   EXPECT_EQ(as_word("shr.s32 %r0, -8, 99;"), 0xffffffffU);
@@ -171,6 +173,20 @@ TEST(Interpreter, KnowsWhereAThreadIs) {
   Device device(8 * 6);
   ASSERT_TRUE(device.run(*image->find("k"), device.launch(2, 3), device.address()));
   for (uint64_t i = 0; i < 6; ++i) EXPECT_EQ(device.get<uint64_t>(i * 8), i * 100 + 2) << i;
+}
+
+TEST(Interpreter, ThreadsMeetAtABarrierThoughSomeHaveLeft) {
+  // Each thread stores its number; behind the barrier the first reads the second's. The last one
+  // leaves before it.
+  const auto image = load_text(program(
+      ".shared .align 4 .b8 numbers[12];\n"
+      "mov.u32 %r1, %tid.x; setp.eq.u32 %p0, %r1, 2; @%p0 exit;\n"
+      "mov.u32 %r2, numbers; shl.b32 %r3, %r1, 2; add.u32 %r2, %r2, %r3; add.u32 %r4, %r1, 40;\n"
+      "st.shared.u32 [%r2], %r4; bar.sync 0; setp.ne.u32 %p0, %r1, 0; @%p0 exit;\n"
+      "ld.shared.u32 %r5, [numbers+4]; cvt.u64.u32 %result, %r5;"));
+  Device device(64);
+  ASSERT_TRUE(device.run(*image->find("k"), device.launch(1, 3), device.address()));
+  EXPECT_EQ(device.get<uint64_t>(0), 41U);
 }
 
 TEST(Interpreter, LeavingSharedMemoryIsAnError) {
