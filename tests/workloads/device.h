@@ -17,8 +17,8 @@ namespace gpt {
 // State shared by all queues.
 struct Device {
   bool async_allocator = false;
-  Truth* truth = nullptr;  // null: no account of lives is kept
-  std::atomic<int64_t> step = 0;
+  Truth* truth = nullptr;         // null: no account of lives is kept
+  std::atomic<int64_t> step = 0;  // 0 before the first
 
   std::mutex mutex;  // guards the rest
   int64_t ops = 0;   // submitted so far

@@ -73,7 +73,6 @@ class Run {
                                      : std::make_unique<Truth>(options.truth, describe(options))) {
     device_.async_allocator = options.async_allocator;
     device_.truth = truth_.get();
-    device_.step = -1;
   }
 
   void operator()() {
@@ -88,7 +87,7 @@ class Run {
     Optimizer optimizer(model, update, compute, options_.learning_rate);
 
     for (int step = 0; step < options_.steps; ++step) {
-      device_.step = step;
+      device_.step = step + 1;
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < options_.accumulate; ++i) {
         accumulate(loader.train(compute, step_shape(step)), model, optimizer, backward, compute,
@@ -160,8 +159,8 @@ class Run {
 }  // namespace
 
 void train(const Options& options) {
+  Run run(options);  // first: what is wrong with the options needs no device
   CHECK_CUDA(cudaSetDevice, 0);
-  Run run(options);
   run();
 }
 

@@ -13,11 +13,11 @@
 //    "freed":N}
 // for each tensor when it is freed. I counts allocations from 0. `born` and `freed` are how many
 // operations had been submitted when it was allocated and freed, so op N uses a tensor only if born
-// <= N < freed. `step` is that of its birth, -1 before the first. layer -1: of no layer. Roles:
-// parameter, gradient (of a parameter), optimizer state, activation (saved by the forward pass for
-// the backward pass), temporary (everything else that dies in its step, gradients of activations
-// included), input, logits (and their gradient and log-probabilities), workspace (inside one
-// operation).
+// <= N < freed. `step` is that of its birth, counted from 1 as on stdout, 0 before the first. layer
+// -1: of no layer. Roles: parameter, gradient (of a parameter), optimizer state, activation (saved
+// by the forward pass for the backward pass), temporary (everything else that dies in its step,
+// gradients of activations included), input, logits (and their gradient and log-probabilities),
+// workspace (inside one operation).
 
 #include <cstdint>
 #include <fstream>
