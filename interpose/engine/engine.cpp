@@ -30,7 +30,7 @@ Engine::Engine(Port& port, const EngineConfig& config, Policy& policy, Statistic
       streams_(port, statistics),
       transfers_(port, streams_, statistics),
       extents_(port, statistics),
-      slots_(port, statistics) {}
+      slots_(port, streams_, statistics) {}
 
 Status Engine::initialise() {
   if (!std::has_single_bit(config_.granularity)) return Status::kError;

@@ -10,7 +10,8 @@
 
 namespace offload {
 
-Slots::Slots(Port& port, Statistics& statistics) : port_(port), statistics_(statistics) {}
+Slots::Slots(Port& port, Streams& streams, Statistics& statistics)
+    : port_(port), streams_(streams), statistics_(statistics) {}
 
 Status Slots::initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
                          uint64_t chunk_bytes, bool mappable) {
@@ -80,6 +81,44 @@ bool Slots::ready(uint32_t granules) const {
   return !free_[std::countr_zero(granules)].empty();
 }
 
+// Free slots of other sizes go back to the system until `bytes` more may be pinned. Only slots that
+// are allocations of their own can.
+bool Slots::shrink(uint64_t bytes) {
+  if (!mappable_ || bytes > limit_) return false;
+  for (OwnDeque<Slot*>& list : free_) {
+    for (size_t left = list.size(); left > 0 && !room_for(bytes); --left) {
+      Slot* slot = list.front();
+      list.pop_front();
+      if (!streams_.passed(slot->fence)) {
+        list.push_back(slot);
+        continue;
+      }
+      const uint64_t slot_bytes = slot->granules * granularity_;
+      port_.unmap(slot->home, slot_bytes);
+      port_.release(slot->handle);
+      homes_.give_back(slot->home, slot->granules);
+      pinned_ -= slot_bytes;
+      statistics_.pinned_bytes.subtract(slot_bytes);
+      slot->~Slot();
+      own_free(slot);
+    }
+  }
+  if (!room_for(bytes)) return false;
+  host_full_ = false;
+  return true;
+}
+
+// It serves, but cannot be shown at the program's address.
+Slot* Slots::take_larger(uint32_t granules) {
+  for (auto size = static_cast<size_t>(std::countr_zero(granules)) + 1; size < kSizes; ++size) {
+    if (free_[size].empty()) continue;
+    Slot* slot = free_[size].front();
+    free_[size].pop_front();
+    return slot;
+  }
+  return nullptr;
+}
+
 Slot* Slots::take(uint32_t granules, bool for_restore) {
   if (reserve_ == nullptr && !reserve_taken_ && holds(Clause::kRestoreReserve)) {
     OwnDeque<Slot*>& largest = free_[std::countr_zero(largest_)];
@@ -90,12 +129,13 @@ Slot* Slots::take(uint32_t granules, bool for_restore) {
     }
   }
   OwnDeque<Slot*>& same = free_[std::countr_zero(granules)];
-  if (same.empty()) grow(granules);
+  if (same.empty() && !grow(granules) && shrink(granules * granularity_)) grow(granules);
   if (!same.empty()) {
     Slot* slot = same.front();
     same.pop_front();
     return slot;
   }
+  if (Slot* larger = take_larger(granules); larger != nullptr) return larger;
   if (for_restore && reserve_ != nullptr) {
     Slot* slot = reserve_;
     reserve_ = nullptr;

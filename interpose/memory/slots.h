@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "interpose/engine/buffer.h"
+#include "interpose/engine/streams.h"
 #include "interpose/memory/address_space.h"
 #include "profiler/statistics.h"
 
@@ -16,13 +17,13 @@ namespace offload {
 
 class Slots {
  public:
-  Slots(Port& port, Statistics& statistics);
+  Slots(Port& port, Streams& streams, Statistics& statistics);
   Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
                     uint64_t chunk_bytes, bool mappable);
 
-  // A free slot of at least this size (larger only from the reserve), whose fence is for the caller
-  // to wait for. Null: the limit is reached. `for_restore` may use the reserve. Pins memory if none
-  // is free: slow.
+  // A free slot of this size, whose fence is for the caller to wait for; larger where the limit
+  // leaves no other. Null: the limit is reached. `for_restore` may use the reserve. Pins memory if
+  // none is free: slow.
   Slot* take(uint32_t granules, bool for_restore);
   void put(Slot* slot, const Fence& fence);
   // Whether take() would pin memory first, or fail.
@@ -37,7 +38,11 @@ class Slots {
   Slot* make(uint32_t granules, Address pinned);
   bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
 
+  bool shrink(uint64_t bytes);
+  Slot* take_larger(uint32_t granules);
+
   Port& port_;
+  Streams& streams_;
   Statistics& statistics_;
   AddressSpace homes_;
   uint64_t granularity_ = 1;
