@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events.
+#include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/objects.h"
+#include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/memory/pool.h"
+
+using simgpu::Call;
+using simgpu::DefaultStream;
+using simgpu::engine;
+using simgpu::event_handles;
+using simgpu::EventHandle;
+using simgpu::Needs;
+using simgpu::Stream;
+
+namespace {
+
+constexpr unsigned kEventFlags =
+    CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+
+template <DefaultStream preset>
+CUresult record_with_flags(CUevent event, CUstream handle, unsigned flags) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  EventHandle* entry = event_handles().find(event);
+  Stream* stream = call.stream(handle, preset);
+  if (entry == nullptr || stream == nullptr || entry->context != stream->context) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  ++simgpu::statistics().events_recorded;
+  simgpu::RecordRef record = engine().record(call.lock, *stream);
+  // A full queue lets other threads in; the event may be gone.
+  if ((entry = event_handles().find(event)) != nullptr) entry->record = std::move(record);
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult record(CUevent event, CUstream handle) {
+  return record_with_flags<preset>(event, handle, 0);
+}
+
+template <DefaultStream preset>
+CUresult wait_event(CUstream handle, CUevent event, unsigned flags) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  const EventHandle* entry = event_handles().find(event);
+  Stream* stream = call.stream(handle, preset);
+  if (entry == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  ++simgpu::statistics().event_waits;
+  // An event that was never recorded is complete.
+  if (entry->record == nullptr) return CUDA_SUCCESS;
+  engine().submit(call.lock, *stream, std::make_unique<simgpu::WaitOp>(entry->record));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIMGPU_API cuEventCreate(CUevent* event, unsigned int flags) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (event == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  EventHandle* entry = event_handles().create();
+  entry->context = call.context;
+  entry->flags = flags;
+  *event = reinterpret_cast<CUevent>(entry);
+  return CUDA_SUCCESS;
+}
+
+SIMGPU_API cuEventDestroy_v2(CUevent event) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS && call.error != CUDA_ERROR_ILLEGAL_ADDRESS) return call.error;
+  EventHandle* entry = event_handles().find(event);
+  if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  event_handles().destroy(entry);
+  return call.error;
+}
+
+SIMGPU_API cuEventDestroy(CUevent event) {
+  return cuEventDestroy_v2(event);
+}
+
+SIMGPU_API cuEventQuery(CUevent event) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  const EventHandle* entry = event_handles().find(event);
+  if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const simgpu::RecordRef record = entry->record;
+  if (record == nullptr) return CUDA_SUCCESS;
+  if (!engine().query(call.lock, {record->stream, record->number})) return CUDA_ERROR_NOT_READY;
+  engine().observe(*record);
+  return entry->context->sticky;
+}
+
+SIMGPU_API cuEventSynchronize(CUevent event) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  const EventHandle* entry = event_handles().find(event);
+  if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const simgpu::RecordRef record = entry->record;
+  const simgpu::Context* context = entry->context;
+  if (record != nullptr) {
+    engine().wait(call.lock, {{record->stream, record->number}}, "cuEventSynchronize");
+    engine().observe(*record);
+  }
+  simgpu::pools::after_synchronisation();
+  return context->sticky;
+}
+
+SIMGPU_API cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  const EventHandle* from = event_handles().find(start);
+  const EventHandle* to = event_handles().find(end);
+  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING) != 0 || from->record == nullptr ||
+      to->record == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!from->record->done || !to->record->done) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>(to->record->time_ns - from->record->time_ns) * 1e-6F;
+  return CUDA_SUCCESS;
+}
+
+SIMGPU_API cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  return cuEventElapsedTime(milliseconds, start, end);
+}
+
+SIMGPU_STREAM_API(cuEventRecord, _ptsz, record, (CUevent e, CUstream s), (e, s))
+SIMGPU_STREAM_API(cuEventRecordWithFlags, _ptsz, record_with_flags,
+                  (CUevent e, CUstream s, unsigned int f), (e, s, f))
+SIMGPU_STREAM_API(cuStreamWaitEvent, _ptsz, wait_event, (CUstream s, CUevent e, unsigned int f),
+                  (s, e, f))

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: creation, queries, waiting, host functions, values in memory.
+#include <algorithm>
+
+#include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/objects.h"
+#include "tests/simgpu/driver/thread_state.h"
+#include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/host_function_op.h"
+#include "tests/simgpu/exec/value_op.h"
+#include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/memory/pool.h"
+
+using simgpu::Call;
+using simgpu::DefaultStream;
+using simgpu::engine;
+using simgpu::Needs;
+using simgpu::Stream;
+
+namespace {
+
+constexpr int kLowestPriority = 0;
+constexpr int kHighestPriority = -5;
+
+// The prologue of a call on a stream.
+struct StreamCall : Call {
+  StreamCall(CUstream handle, DefaultStream preset) : Call(Needs::kContext) {
+    if (error != CUDA_SUCCESS) return;
+    stream = Call::stream(handle, preset);
+    if (stream == nullptr) {
+      error = CUDA_ERROR_INVALID_HANDLE;
+    } else {
+      error = stream->context->sticky;
+    }
+  }
+  Stream* stream = nullptr;
+};
+
+CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (handle == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  priority = std::min(std::max(priority, kHighestPriority), kLowestPriority);
+  simgpu::StreamHandle* entry = simgpu::stream_handles().create();
+  entry->stream = engine().create_stream(call.lock, call.context, flags, priority);
+  *handle = reinterpret_cast<CUstream>(entry);
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult synchronize(CUstream handle) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  engine().gather(call.lock, *call.stream);
+  engine().wait(call.lock, {{call.stream, call.stream->submitted}}, "cuStreamSynchronize");
+  engine().observe(*call.stream);
+  simgpu::pools::after_synchronisation();
+  return call.stream->context->sticky;
+}
+
+template <DefaultStream preset>
+CUresult query(CUstream handle) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  engine().gather(call.lock, *call.stream);
+  if (!engine().query(call.lock, {call.stream, call.stream->submitted}))
+    return CUDA_ERROR_NOT_READY;
+  engine().observe(*call.stream);
+  return call.stream->context->sticky;
+}
+
+template <DefaultStream preset>
+CUresult get_id(CUstream handle, unsigned long long* id) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *id = call.stream->id;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult get_flags(CUstream handle, unsigned* flags) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = call.stream->flags;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult get_priority(CUstream handle, int* priority) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *priority = call.stream->priority;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult get_context(CUstream handle, CUcontext* context) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *context = reinterpret_cast<CUcontext>(call.stream->context);
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult get_context_2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
+  if (green != nullptr) *green = nullptr;
+  return get_context<preset>(handle, context);
+}
+
+template <DefaultStream preset>
+CUresult get_device(CUstream handle, CUdevice* device) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *device = call.stream->context->device;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult capture_info_1(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id) {
+  if (id != nullptr) *id = 0;
+  return is_capturing<preset>(handle, status);
+}
+
+template <DefaultStream preset>
+CUresult capture_info_2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
+                        const CUgraphNode**, size_t*) {
+  return capture_info_1<preset>(handle, status, id);
+}
+
+template <DefaultStream preset>
+CUresult capture_info_3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
+                        const CUgraphNode**, const CUgraphEdgeData**, size_t*) {
+  return capture_info_1<preset>(handle, status, id);
+}
+
+template <DefaultStream preset>
+CUresult get_attribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *value = {};
+  if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+    value->priority = call.stream->priority;
+  } else if (attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) {
+    value->syncPolicy = CU_SYNC_POLICY_AUTO;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Hints (cache windows, synchronisation policy) change nothing here; a priority does.
+template <DefaultStream preset>
+CUresult set_attribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) call.stream->priority = value->priority;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult copy_attributes(CUstream to, CUstream from) {
+  StreamCall call(to, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  Stream* source = call.Call::stream(from, preset);
+  if (source == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  call.stream->priority = source->priority;
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult launch_host_function(CUstream handle, CUhostFn function, void* data) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  engine().submit(call.lock, *call.stream,
+                  std::make_unique<simgpu::HostFunctionOp>(function, data));
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult add_callback(CUstream handle, CUstreamCallback callback, void* data, unsigned flags) {
+  StreamCall call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  engine().submit(call.lock, *call.stream,
+                  std::make_unique<simgpu::HostFunctionOp>(callback, handle, data));
+  return CUDA_SUCCESS;
+}
+
+CUresult write_value(StreamCall& call, CUdeviceptr address, uint64_t value, size_t bytes) {
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (address % bytes != 0 || !simgpu::address_space().is_one_range(address, bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  engine().submit(call.lock, *call.stream,
+                  std::make_unique<simgpu::WriteValueOp>(address, value, bytes));
+  return CUDA_SUCCESS;
+}
+
+CUresult wait_value(StreamCall& call, CUdeviceptr address, uint64_t value, size_t bytes,
+                    unsigned flags) {
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (address % bytes != 0 || !simgpu::address_space().is_one_range(address, bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  engine().submit(call.lock, *call.stream,
+                  std::make_unique<simgpu::WaitValueOp>(address, value, bytes, flags));
+  return CUDA_SUCCESS;
+}
+
+template <DefaultStream preset>
+CUresult write_value_32(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned) {
+  StreamCall call(handle, preset);
+  return write_value(call, address, value, 4);
+}
+
+template <DefaultStream preset>
+CUresult write_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned) {
+  StreamCall call(handle, preset);
+  return write_value(call, address, value, 8);
+}
+
+template <DefaultStream preset>
+CUresult wait_value_32(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+  StreamCall call(handle, preset);
+  return wait_value(call, address, value, 4, flags);
+}
+
+template <DefaultStream preset>
+CUresult wait_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+  StreamCall call(handle, preset);
+  return wait_value(call, address, value, 8, flags);
+}
+
+}  // namespace
+
+SIMGPU_API cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return create_stream(stream, flags, 0);
+}
+
+SIMGPU_API cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  return create_stream(stream, flags, priority);
+}
+
+SIMGPU_API cuStreamDestroy_v2(CUstream stream) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS && call.error != CUDA_ERROR_ILLEGAL_ADDRESS) return call.error;
+  simgpu::StreamHandle* entry = simgpu::stream_handles().find(stream);
+  if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  engine().retire_stream(call.lock, entry->stream);
+  simgpu::stream_handles().destroy(entry);
+  return call.error;
+}
+
+SIMGPU_API cuStreamDestroy(CUstream stream) {
+  return cuStreamDestroy_v2(stream);
+}
+
+SIMGPU_API cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  Call call(Needs::kDriver);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::swap(*mode, simgpu::thread_state().capture_mode);
+  return CUDA_SUCCESS;
+}
+
+SIMGPU_STREAM_API(cuStreamSynchronize, _ptsz, synchronize, (CUstream s), (s))
+SIMGPU_STREAM_API(cuStreamQuery, _ptsz, query, (CUstream s), (s))
+SIMGPU_STREAM_API(cuStreamGetId, _ptsz, get_id, (CUstream s, unsigned long long* id), (s, id))
+SIMGPU_STREAM_API(cuStreamGetFlags, _ptsz, get_flags, (CUstream s, unsigned int* f), (s, f))
+SIMGPU_STREAM_API(cuStreamGetPriority, _ptsz, get_priority, (CUstream s, int* p), (s, p))
+SIMGPU_STREAM_API(cuStreamGetCtx, _ptsz, get_context, (CUstream s, CUcontext* c), (s, c))
+SIMGPU_STREAM_API(cuStreamGetCtx_v2, _ptsz, get_context_2,
+                  (CUstream s, CUcontext* c, CUgreenCtx* g), (s, c, g))
+SIMGPU_STREAM_API(cuStreamGetDevice, _ptsz, get_device, (CUstream s, CUdevice* d), (s, d))
+SIMGPU_STREAM_API(cuStreamIsCapturing, _ptsz, is_capturing,
+                  (CUstream s, CUstreamCaptureStatus* status), (s, status))
+SIMGPU_STREAM_API(cuStreamGetCaptureInfo, _ptsz, capture_info_1,
+                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id), (s, status, id))
+SIMGPU_STREAM_API(cuStreamGetCaptureInfo_v2, _ptsz, capture_info_2,
+                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                   const CUgraphNode** nodes, size_t* count),
+                  (s, status, id, graph, nodes, count))
+SIMGPU_STREAM_API(cuStreamGetCaptureInfo_v3, _ptsz, capture_info_3,
+                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                   const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count),
+                  (s, status, id, graph, nodes, edges, count))
+SIMGPU_STREAM_API(cuStreamGetAttribute, _ptsz, get_attribute,
+                  (CUstream s, CUstreamAttrID id, CUstreamAttrValue* value), (s, id, value))
+SIMGPU_STREAM_API(cuStreamSetAttribute, _ptsz, set_attribute,
+                  (CUstream s, CUstreamAttrID id, const CUstreamAttrValue* value), (s, id, value))
+SIMGPU_STREAM_API(cuStreamCopyAttributes, _ptsz, copy_attributes, (CUstream to, CUstream from),
+                  (to, from))
+SIMGPU_STREAM_API(cuLaunchHostFunc, _ptsz, launch_host_function,
+                  (CUstream s, CUhostFn function, void* data), (s, function, data))
+SIMGPU_STREAM_API(cuStreamAddCallback, _ptsz, add_callback,
+                  (CUstream s, CUstreamCallback callback, void* data, unsigned int flags),
+                  (s, callback, data, flags))
+SIMGPU_STREAM_API(cuStreamWriteValue32_v2, _ptsz, write_value_32,
+                  (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned int f), (s, a, v, f))
+SIMGPU_STREAM_API(cuStreamWriteValue64_v2, _ptsz, write_value_64,
+                  (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned int f), (s, a, v, f))
+SIMGPU_STREAM_API(cuStreamWaitValue32_v2, _ptsz, wait_value_32,
+                  (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned int f), (s, a, v, f))
+SIMGPU_STREAM_API(cuStreamWaitValue64_v2, _ptsz, wait_value_64,
+                  (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned int f), (s, a, v, f))

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A context: what cuCtxCreate or a device's primary context gives. Driver's lock.
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace simgpu {
+
+struct Stream;
+
+struct Context {
+  int device = 0;
+  uint64_t id = 0;
+  unsigned flags = 0;
+  bool primary = false;
+  int retained = 0;                // primary: references
+  CUresult sticky = CUDA_SUCCESS;  // a fault; every later call returns it
+  Stream* legacy = nullptr;        // the default stream
+  std::vector<Stream*> blocking;   // the streams that are ordered against it
+  size_t limits[CU_LIMIT_MAX] = {};
+  CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
+};
+
+}  // namespace simgpu

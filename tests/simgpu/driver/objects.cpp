@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simgpu/driver/objects.h"
+
+#include "tests/simgpu/driver/statistics.h"
+
+namespace simgpu {
+
+namespace {
+
+template <class T>
+T& leaked() {
+  static T* instance = new T;
+  return *instance;
+}
+
+}  // namespace
+
+HandlePool<Context>& contexts() {
+  return leaked<HandlePool<Context>>();
+}
+HandlePool<StreamHandle>& stream_handles() {
+  return leaked<HandlePool<StreamHandle>>();
+}
+HandlePool<EventHandle>& event_handles() {
+  return leaked<HandlePool<EventHandle>>();
+}
+HandlePool<Code>& code_handles() {
+  return leaked<HandlePool<Code>>();
+}
+HandlePool<Function>& function_handles() {
+  return leaked<HandlePool<Function>>();
+}
+Statistics& statistics() {
+  return leaked<Statistics>();
+}
+
+}  // namespace simgpu

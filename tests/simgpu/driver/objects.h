@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the handles that the program holds point to. Driver's lock.
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simgpu/driver/context.h"
+#include "tests/simgpu/driver/handle_pool.h"
+#include "tests/simgpu/exec/record.h"
+#include "tests/simgpu/module/module.h"
+
+namespace simgpu {
+
+struct StreamHandle {
+  Stream* stream = nullptr;
+};
+
+struct EventHandle {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  RecordRef record;  // null: never recorded
+};
+
+struct Code;
+
+// Both a CUfunction and a CUkernel: launches take either.
+struct Function {
+  const Kernel* kernel = nullptr;
+  Code* code = nullptr;
+  CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
+  int attributes[CU_FUNC_ATTRIBUTE_MAX] = {};
+};
+
+// Both a CUmodule and a CUlibrary.
+struct Code {
+  std::shared_ptr<const Image> image;
+  Context* context = nullptr;  // modules only
+  bool library = false;
+  std::vector<Function*> functions;
+};
+
+HandlePool<Context>& contexts();
+HandlePool<StreamHandle>& stream_handles();
+HandlePool<EventHandle>& event_handles();
+HandlePool<Code>& code_handles();
+HandlePool<Function>& function_handles();
+
+}  // namespace simgpu

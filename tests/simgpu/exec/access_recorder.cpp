@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simgpu/exec/access_recorder.h"
+
+#include <algorithm>
+
+#include "tests/simgpu/check/checker.h"
+#include "tests/simgpu/memory/address_space.h"
+
+namespace simgpu {
+
+void RangeSet::close(const Run& run) {
+  uintptr_t begin = run.begin;
+  uintptr_t end = run.end;
+  auto it = closed_.upper_bound(begin);
+  if (it != closed_.begin() && std::prev(it)->second >= begin) --it;
+  while (it != closed_.end() && it->first <= end) {
+    begin = std::min(begin, it->first);
+    end = std::max(end, it->second);
+    it = closed_.erase(it);
+  }
+  closed_.emplace(begin, end);
+}
+
+void RangeSet::add(uintptr_t begin, uintptr_t end) {
+  for (Run& run : open_) {
+    if (begin > run.end || end < run.begin || run.end == 0) continue;
+    run.begin = std::min(run.begin, begin);
+    run.end = std::max(run.end, end);
+    return;
+  }
+  Run& replaced = open_[next_];
+  next_ = (next_ + 1) % open_.size();
+  if (replaced.end != 0) close(replaced);
+  replaced = {begin, end};
+}
+
+bool RangeSet::contains(uintptr_t begin, uintptr_t end) const {
+  for (const Run& run : open_) {
+    if (begin >= run.begin && end <= run.end) return true;
+  }
+  auto it = closed_.upper_bound(begin);
+  return it != closed_.begin() && std::prev(it)->second >= end;
+}
+
+const std::map<uintptr_t, uintptr_t>& RangeSet::finish() {
+  for (Run& run : open_) {
+    if (run.end != 0) close(run);
+    run = {};
+  }
+  return closed_;
+}
+
+bool AccessRecorder::access(uintptr_t address, size_t bytes, bool write) {
+  if (bytes == 0) return true;
+  const uintptr_t end = address + bytes;
+  const bool seen = std::any_of(known_.begin(), known_.end(), [&](const Known& known) {
+    return address >= known.begin && end <= known.end && (known.writable || !write);
+  });
+  if (!seen && !look_up(address, bytes, write)) return false;
+  bytes_ += static_cast<double>(bytes);
+  if (!record_) return true;
+  if (write) {
+    writes_.add(address, end);
+  } else if (!writes_.contains(address, end)) {  // what it wrote itself it may read
+    reads_.add(address, end);
+  }
+  return true;
+}
+
+bool AccessRecorder::look_up(uintptr_t address, size_t bytes, bool write) {
+  Lock lock(driver_mutex());
+  std::vector<Segment> segments;
+  uintptr_t fault = 0;
+  if (!address_space().translate(device_, address, bytes, write, &segments, &fault)) {
+    refused_ = true;
+    refused_address_ = fault;
+    return false;
+  }
+  for (const Segment& segment : segments) checker().use(*segment.mapping);
+  if (segments.size() == 1) {
+    const Mapping& mapping = *segments[0].mapping;
+    known_[next_known_] = {mapping.begin, mapping.end(),
+                           mapping.access[device_] == CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    next_known_ = (next_known_ + 1) % known_.size();
+  }
+  return true;
+}
+
+size_t AccessRecorder::extent(uintptr_t address) {
+  Lock lock(driver_mutex());
+  const Mapping* mapping = address_space().find(address);
+  size_t bytes = 0;
+  // A buffer may be several mappings side by side.
+  while (mapping != nullptr && mapping->live &&
+         mapping->access[device_] == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    const bool vmm = mapping->kind == MemoryKind::kVmm;
+    const uintptr_t end = mapping->begin + (vmm ? mapping->span : mapping->bytes);
+    if (end <= address + bytes) break;
+    bytes = end - address;
+    if (!vmm) break;
+    mapping = address_space().find(end);
+    if (mapping != nullptr && mapping->kind != MemoryKind::kVmm) break;
+  }
+  return bytes;
+}
+
+void AccessRecorder::tell(Lock&) {
+  if (!record_) return;
+  std::vector<Segment> segments;
+  uintptr_t fault = 0;
+  for (const bool write : {false, true}) {
+    for (const auto& [begin, end] : (write ? writes_ : reads_).finish()) {
+      segments.clear();
+      // Whatever was taken away meanwhile is not in the list any more.
+      address_space().translate(device_, begin, end - begin, write, &segments, &fault);
+      for (const Segment& segment : segments) {
+        if (write) {
+          checker().write(segment);
+        } else {
+          checker().read(segment);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace simgpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Streams, their queues, and the threads that run them. Host threads submit and wait; one executor
+// thread, started at the first submission, picks ready operations as the schedule says. All
+// functions that take a Lock want the driver's lock held.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "tests/simgpu/exec/host_knowledge.h"
+#include "tests/simgpu/exec/scheduler.h"
+#include "tests/simgpu/exec/stream.h"
+#include "tests/simgpu/exec/timeline.h"
+
+namespace simgpu {
+
+class Engine {
+ public:
+  Engine();
+
+  Stream* create_stream(Lock&, Context*, unsigned flags, int priority);
+  // Work that is queued still runs.
+  void retire_stream(Lock&, Stream*);
+
+  // Appends to the stream, after what the default stream's rule demands; blocks while the queue is
+  // full. Returns the operation's number.
+  uint64_t submit(Lock&, Stream&, std::unique_ptr<Op>);
+  // A point after everything submitted to the stream so far (and, on the default stream, to all
+  // blocking ones).
+  RecordRef record(Lock&, Stream&);
+  // For the default stream: makes `submitted` stand for all blocking streams as well.
+  void gather(Lock&, Stream&);
+
+  // Blocks until all are reached, and the calling thread knows it.
+  void wait(Lock&, std::vector<Target> targets, const char* call);
+  // Not blocking: true if reached (the calling thread then knows it). A query that fails again and
+  // again makes a lazy schedule run what it asks for.
+  bool query(Lock&, Target target);
+  void observe(const Record& record);
+  void observe(const Stream& stream);
+  // The calling thread knows that all of a context's work so far is finished.
+  void observe_context(const Context* context);
+  void observe_device(int device);
+
+  // All that a context's synchronisation waits for.
+  std::vector<Target> all_work(Context* context);
+  std::vector<Target> all_work_of_device(int device);
+
+  void note_api_call() { api_calls_.fetch_add(1, std::memory_order_relaxed); }
+  HostKnowledge& knowledge() { return knowledge_; }
+  uint64_t progress() const { return progress_; }
+  // One line per busy stream: what its head is and what that waits for.
+  void print_streams();
+  void wake_executor() { work_.notify_one(); }
+
+ private:
+  void append(Stream&, std::unique_ptr<Op>);
+  RecordRef point_after(Stream&);
+  void order_against_default(Stream&);
+  void start_threads();
+  void executor_main();
+  bool execute_one(Lock&);
+  void run_effect(Lock&, Stream&);
+  void complete(Stream&);
+  void host_function_main();
+
+  struct Watch {
+    uint64_t progress = 0;
+    int64_t since_ns = 0;
+  };
+  // Aborts if nothing has finished for too long.
+  void check_watchdog(Watch&, const char* call);
+
+  std::condition_variable work_;       // for the executor
+  std::condition_variable done_;       // for blocked host threads
+  std::condition_variable host_work_;  // for the host-function thread
+  int blocked_hosts_ = 0;
+  bool threads_started_ = false;
+  bool executor_sleeps_ = false;
+  uint64_t next_order_ = 0;
+  uint64_t next_stream_id_ = 0;
+  uint64_t progress_ = 0;  // operations completed
+  std::atomic<uint64_t> api_calls_{0};
+  size_t polling_ = 0;  // heads that wait for memory to change
+
+  std::vector<Stream*> streams_;    // all that ever existed
+  std::vector<Stream*> active_;     // those with a queue
+  std::vector<Stream*> retired_;    // destroyed, may become usable again
+  std::deque<Stream*> host_queue_;  // streams whose head is a host function that may run
+  Scheduler scheduler_;
+  Timeline timeline_;
+  HostKnowledge knowledge_;
+};
+
+Engine& engine();
+
+}  // namespace simgpu

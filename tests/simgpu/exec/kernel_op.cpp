@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simgpu/exec/kernel_op.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/simgpu/check/checker.h"
+#include "tests/simgpu/driver/context.h"
+#include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/exec/access_recorder.h"
+#include "tests/simgpu/exec/device_fault.h"
+#include "tests/simgpu/exec/fault.h"
+#include "tests/simgpu/exec/stream.h"
+#include "tests/simgpu/memory/window.h"
+
+namespace simgpu {
+
+namespace {
+
+constexpr double kLaunchSeconds = 3e-6;
+
+struct Body {
+  const Kernel* kernel;
+  const SimgpuLaunch* launch;
+  void* const* arguments;
+  AccessSink* sink;
+};
+
+void run_body(void* pointer) {
+  const Body& body = *static_cast<Body*>(pointer);
+  body.kernel->run(*body.launch, body.arguments, *body.sink);
+}
+
+}  // namespace
+
+KernelOp::KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel,
+                   const SimgpuLaunch& launch, std::vector<std::byte> buffer)
+    : image_(std::move(image)), kernel_(kernel), launch_(launch), buffer_(std::move(buffer)) {
+  launch_.window_begin = window().begin;
+  launch_.window_end = window().end;
+  launch_.pointer_delta = window().delta;
+  arguments_.reserve(kernel_->parameters().size());
+  for (const KernelParameter& parameter : kernel_->parameters()) {
+    arguments_.push_back(buffer_.data() + parameter.offset);
+  }
+}
+
+void KernelOp::count_named_memory() {
+  AccessRecorder names(stream->device, false);
+  std::vector<Segment> segments;
+  uintptr_t fault = 0;
+  for (const KernelParameter& parameter : kernel_->parameters()) {
+    for (size_t at = (parameter.offset + 7) & ~size_t{7};
+         at + 8 <= parameter.offset + parameter.size; at += 8) {
+      uintptr_t address = 0;
+      std::memcpy(&address, buffer_.data() + at, sizeof address);
+      if (!window().contains(address)) continue;
+      const Mapping* mapping = address_space().find(address);
+      if (mapping == nullptr || !mapping->live) continue;
+      segments.clear();
+      address_space().translate(stream->device, mapping->begin, mapping->bytes, true, &segments,
+                                &fault);
+      for (const Segment& segment : segments) {
+        checker().write(segment);
+        bytes_ += 2.0 * static_cast<double>(segment.bytes);
+      }
+    }
+  }
+}
+
+void KernelOp::run(Lock& lock) {
+  ++statistics().kernels;
+  checker().begin(*stream, OpClass::kKernel, kernel_->name());
+  const bool unknown = kernel_->access_unknown();
+  if (unknown) count_named_memory();
+  AccessRecorder recorder(stream->device, checker().on() && !unknown);
+  Body body{kernel_, &launch_, arguments_.data(), &recorder};
+  uintptr_t address = 0;
+  lock.unlock();
+  install_fault_handler();
+  const bool finished = run_guarded(run_body, &body, &address);
+  const double flops = kernel_->flops(launch_, arguments_.data());
+  lock.lock();
+  recorder.tell(lock);
+  const double bytes = bytes_ + recorder.bytes();
+  seconds_ = std::max(
+      {kLaunchSeconds, flops / (options().flops * 1e9), bytes / (options().bandwidth * 1e9)});
+  if (!finished || recorder.refused()) {
+    device_fault(*stream->context, describe(), finished ? recorder.refused_address() : address);
+  }
+}
+
+}  // namespace simgpu

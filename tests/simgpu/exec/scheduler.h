@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Chooses which ready head of a stream runs next. fifo: the one submitted first. random: any, from
+// a seed. late: only what a blocked host thread needs (or polls for in vain, or anything once the
+// program has been silent for a while), the youngest stream first. Driver's lock.
+
+#include <functional>
+#include <list>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/exec/stream.h"
+
+namespace simgpu {
+
+// What one blocked host thread waits for; lives on its stack.
+struct Demand {
+  std::vector<Target> targets;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(ScheduleOption option);
+
+  // A stream of `active` whose head may run now and passes `can_start`, or null.
+  Stream* pick(const std::vector<Stream*>& active, const std::function<bool(const Op&)>& can_start);
+
+  void add(Demand* demand) { demands_.push_back(demand); }
+  void remove(Demand* demand) { demands_.remove(demand); }
+  // A query for it came back "not ready". The fourth time counts as a demand.
+  void asked_in_vain(Target target);
+
+  bool late() const { return option_.kind == ScheduleKind::kLate; }
+  // late: nothing was called for a while, so everything may run.
+  void set_program_silent(bool silent) { program_silent_ = silent; }
+  // random: true now and then, so that work piles up and there is a choice.
+  bool wants_a_rest();
+
+ private:
+  Stream* pick_late(const std::vector<Stream*>& active,
+                    const std::function<bool(const Op&)>& can_start);
+
+  ScheduleOption option_;
+  std::mt19937_64 random_;
+  std::list<Demand*> demands_;
+  std::map<std::pair<Stream*, uint64_t>, int> vain_queries_;
+  bool program_silent_ = false;
+};
+
+}  // namespace simgpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Physical memory: one sparse memory file per device and one for host memory that the driver owns.
+// Pieces are contiguous in the file, so neighbours mapped side by side are one mapping for the
+// kernel. Offsets are more plentiful than bytes (a file four times the capacity), so capacity never
+// fails for fragmentation. Freed memory keeps its old content until much of it has gathered. Not
+// thread-safe: the driver's lock.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/simgpu/memory/range_allocator.h"
+
+namespace simgpu {
+
+class PhysicalMemory {
+ public:
+  static constexpr uint64_t kNone = RangeAllocator::kNone;
+
+  PhysicalMemory(int id, const char* name, size_t capacity, size_t granularity);
+
+  // kNone: out of memory. `bytes` is a multiple of the granularity.
+  uint64_t allocate(size_t bytes);
+  void free(uint64_t offset, size_t bytes);
+
+  int id() const { return id_; }
+  int fd() const { return fd_; }
+  size_t capacity() const { return capacity_; }
+  size_t used() const { return used_; }
+  size_t peak() const { return peak_; }
+  // Where the driver itself sees it, always.
+  std::byte* at(uint64_t offset) const { return base_ + offset; }
+
+ private:
+  void give_back_pages();
+
+  int id_;
+  int fd_;
+  size_t capacity_;
+  size_t granularity_;
+  size_t file_bytes_;
+  std::byte* base_;
+  size_t used_ = 0;
+  size_t peak_ = 0;
+  size_t freed_ = 0;         // bytes freed since pages were last given back
+  uint64_t high_water_ = 0;  // end of what was ever allocated
+  RangeAllocator offsets_;
+};
+
+}  // namespace simgpu
