@@ -34,6 +34,10 @@ class Parking {
   // The one parked longest. Null: none.
   Buffer* take_oldest();
   uint64_t granules() const { return granules_; }
+  template <typename Visitor>
+  void for_each(Visitor&& visit) const {  // oldest first
+    for (const Buffer* buffer = oldest_; buffer != nullptr; buffer = buffer->next) visit(*buffer);
+  }
 
  private:
   static constexpr size_t kLookedAt = 8;

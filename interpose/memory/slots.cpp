@@ -81,6 +81,14 @@ bool Slots::ready(uint32_t granules) const {
   return !free_[std::countr_zero(granules)].empty();
 }
 
+uint64_t Slots::free_bytes() const {
+  uint64_t granules = reserve_ != nullptr ? reserve_->granules : 0;
+  for (const OwnDeque<Slot*>& list : free_) {
+    for (const Slot* slot : list) granules += slot->granules;
+  }
+  return granules * granularity_;
+}
+
 // Free slots of other sizes go back to the system until `bytes` more may be pinned. Only slots that
 // are allocations of their own can.
 bool Slots::shrink(uint64_t bytes) {

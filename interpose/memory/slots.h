@@ -30,6 +30,7 @@ class Slots {
   bool ready(uint32_t granules) const;
 
   uint64_t pinned_bytes() const { return pinned_; }
+  uint64_t free_bytes() const;  // pinned and in no use, the reserve included
   uint64_t limit_bytes() const { return limit_; }
 
  private:

@@ -26,13 +26,18 @@ Status Window::reserve(Port& port, uint64_t bytes, uint64_t granularity) {
   const uint64_t floor = bytes >= (uint64_t{8} << 30) ? kLowHalfFloor : 0;
   const Status status = space_.reserve(port, bytes, granularity, floor);
   if (status != Status::kOk) return status;
-  const uint64_t pages = bytes >> shift_;
-  names_ = static_cast<std::atomic<PageEntry>*>(sparse_table(pages * sizeof(*names_)));
-  owners_ = static_cast<uintptr_t*>(sparse_table(pages * sizeof(*owners_)));
+  pages_ = bytes >> shift_;
+  names_ = static_cast<std::atomic<PageEntry>*>(sparse_table(pages_ * sizeof(*names_)));
+  owners_ = static_cast<uintptr_t*>(sparse_table(pages_ * sizeof(*owners_)));
   if (names_ == nullptr || owners_ == nullptr) return Status::kOutOfMemory;
   base_ = space_.base();
   bytes_ = bytes;
   return Status::kOk;
+}
+
+Window::~Window() {
+  if (names_ != nullptr) munmap(static_cast<void*>(names_), pages_ * sizeof(*names_));
+  if (owners_ != nullptr) munmap(owners_, pages_ * sizeof(*owners_));
 }
 
 Address Window::take(uint64_t granules) {

@@ -24,6 +24,11 @@ class Window {
  public:
   static constexpr uint64_t kLowHalfFloor = 256ull << 20;
 
+  Window() = default;
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  ~Window();  // the tables; the address space is the port's
+
   // `bytes` of address space, in pages of `granularity` bytes (a power of two).
   Status reserve(Port& port, uint64_t bytes, uint64_t granularity);
 
@@ -62,6 +67,7 @@ class Window {
   Address base_ = 0;
   uint64_t bytes_ = 0;
   uint32_t shift_ = 0;
+  uint64_t pages_ = 0;
   std::atomic<PageEntry>* names_ = nullptr;  // gaps included
   uintptr_t* owners_ = nullptr;              // Buffer*, or Slab* | 1
 };

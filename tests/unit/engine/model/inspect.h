@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A look into the engine's own state, and whether its books add up. The engine names this class a
+// friend.
+
+#include <string>
+
+#include "interpose/engine/engine.h"
+#include "tests/unit/engine/model/memory.h"
+
+namespace offload {
+
+class EngineTest {
+ public:
+  // Every extent has one owner, the sums by owner are what is mapped, slots in use are the host
+  // bytes, and every address shows what the engine believes. Between calls of the engine only.
+  // Throws model::Failure.
+  static void check(Engine& engine, model::Memory& memory);
+  // Whether the engine's mutex is free.
+  static bool unlocked(Engine& engine);
+  static Buffer* buffer_at(Engine& engine, Address address);
+  static void relieve_pressure(Engine& engine);
+  static const Extents& extents(const Engine& engine) { return engine.extents_; }
+  static const Slots& slots(const Engine& engine) { return engine.slots_; }
+  static Streams& streams(Engine& engine) { return engine.streams_; }
+  static size_t jobs(const Engine& engine) {
+    return engine.piece_jobs_.size() + engine.address_jobs_.size();
+  }
+  // "RRLH": resident, leaving, host, by piece.
+  static std::string states(Engine& engine, Address address);
+};
+
+}  // namespace offload

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/engine/model/world.h"
+
+#include <algorithm>
+
+#include "tests/unit/engine/arena_heap.h"
+#include "tests/unit/engine/model/failure.h"
+#include "tests/unit/engine/model/inspect.h"
+
+namespace offload::model {
+
+namespace {
+
+EngineConfig config_of(const Settings& settings) {
+  EngineConfig config;
+  config.granularity = kGranule;
+  config.limit_bytes = settings.device_granules * kGranule;
+  config.host_limit_bytes = settings.host_granules * kGranule;
+  config.min_size_bytes = settings.min_granules * kGranule;
+  config.slot_chunk_bytes = settings.slot_chunk_granules * kGranule;
+  config.grace_ops = settings.grace;
+  config.largest_extent_granules = settings.largest_extent;
+  config.copy_piece_bytes = settings.piece_granules * kGranule;
+  config.evicted = settings.evicted;
+  config.move = settings.move;
+  config.finished_victims_only = settings.finished_only;
+  config.verify = settings.verify;
+  config.free_is_fenced = settings.fenced_free;
+  return config;
+}
+
+uint64_t card_bytes(const Settings& settings) {
+  return (settings.card_granules != 0 ? settings.card_granules : settings.device_granules) *
+         kGranule;
+}
+
+uint64_t fold(const std::vector<Cell>& cells) {
+  uint64_t sum = 0;
+  for (const Cell cell : cells) sum = mix(sum, cell);
+  return sum;
+}
+
+bool reads(Mode mode) {
+  return mode == Mode::kUpdate || mode == Mode::kRead;
+}
+bool writes(Mode mode) {
+  return mode == Mode::kUpdate || mode == Mode::kWrite;
+}
+
+// A kernel's argument as the GPU gets it.
+struct KernelArg {
+  Address address;
+  uint64_t bytes;
+  Mode mode;
+  int tensor;
+  uint64_t expected;  // what it reads
+};
+
+void run_kernel(Memory& memory, const std::vector<KernelArg>& args, uint64_t op, uint64_t value) {
+  const auto where = [op](const KernelArg& arg) {
+    return "op " + std::to_string(op) + ", tensor " + std::to_string(arg.tensor);
+  };
+  std::vector<Memory::Run> runs;
+  for (const KernelArg& arg : args) {
+    if (arg.mode == Mode::kNothing) continue;
+    if (!memory.resolve(arg.address, arg.bytes, &runs)) fail(Failure::Kind::kFault, where(arg));
+    if (!reads(arg.mode)) continue;
+    uint64_t sum = 0;
+    for (const Memory::Run& run : runs) {
+      for (uint64_t i = 0; i < run.count; ++i) sum = mix(sum, run.cells[i]);
+    }
+    if (sum != arg.expected) fail(Failure::Kind::kWrongContent, where(arg));
+  }
+  for (const KernelArg& arg : args) {
+    if (!writes(arg.mode)) continue;
+    memory.resolve(arg.address, arg.bytes, &runs);
+    uint64_t cell = 0;
+    for (const Memory::Run& run : runs) {
+      for (uint64_t i = 0; i < run.count; ++i) {
+        run.cells[i] = mix(mix(value, static_cast<uint64_t>(arg.tensor)), cell++);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+World::World(const Settings& settings, Schedule& schedule)
+    : device(card_bytes(settings), schedule),
+      port(device, crew),
+      statistics(std::make_unique<Statistics>()),
+      fenced_free_(settings.fenced_free) {
+  Policy& chosen = settings.policy != nullptr ? *settings.policy : policy;
+  engine = std::make_unique<Engine>(port, config_of(settings), chosen, *statistics);
+  if (engine->initialise() != Status::kOk) fail(Failure::Kind::kRefused, "initialise");
+  port.unlocked = [this] { return EngineTest::unlocked(*engine); };
+  port.own_stream = [this]() -> Queue* {
+    for (const Stream& own : streams_) {
+      if (own.live && own.per_thread && own.thread == thread()) return own.queue;
+    }
+    fail(Failure::Kind::kMisuse, "a per-thread stream of a thread that has none");
+  };
+}
+
+World::~World() {
+  engine.reset();
+  free_own_heap();
+}
+
+ThreadPins& World::pins() {
+  ThreadPins*& mine = pins_[thread()];
+  if (mine == nullptr) mine = engine->pin_registry().acquire();
+  return *mine;
+}
+
+int World::add_stream(bool per_thread) {
+  const int index = static_cast<int>(streams_.size());
+  Stream fresh;
+  fresh.queue = device.add_queue("stream " + std::to_string(index), false);
+  fresh.native = {per_thread ? kPerThreadHandle : static_cast<void*>(fresh.queue), nullptr};
+  fresh.id = next_stream_id_++;
+  fresh.per_thread = per_thread;
+  fresh.thread = thread();
+  streams_.push_back(fresh);
+  host_saw_.push_back(0);
+  for (Stream& each : streams_) each.joined.resize(streams_.size());
+  return index;
+}
+
+StreamIndex World::index_of(int stream_number) {
+  const Stream& asked = stream(stream_number);
+  return engine->stream(asked.native, asked.id, asked.per_thread);
+}
+
+void World::destroy_stream(int stream_number) {
+  Stream& old = stream(stream_number);
+  engine->stream_destroyed(old.id);
+  old.live = false;
+  step();
+}
+
+int World::born(Status status, Address address, uint64_t bytes, const char* what) {
+  step();
+  if (status != Status::kOk) {
+    if (what != nullptr) fail(Failure::Kind::kRefused, what);
+    return -1;
+  }
+  Tensor fresh;
+  fresh.address = address;
+  fresh.bytes = (bytes + kCellBytes - 1) / kCellBytes * kCellBytes;
+  fresh.live = true;
+  fresh.expected.resize(fresh.bytes / kCellBytes);
+  AllocationInfo info;
+  if (!engine->describe(address, &info) || info.base != address || info.bytes != bytes) {
+    fail(Failure::Kind::kInvariant, "describe() does not know a new allocation");
+  }
+  fresh.id = info.id;
+  for (const Tensor& other : tensors_) {
+    if (other.live && other.address < address + bytes && address < other.address + other.bytes) {
+      fail(Failure::Kind::kInvariant, "two allocations overlap");
+    }
+  }
+  tensors_.push_back(std::move(fresh));
+  return static_cast<int>(tensors_.size()) - 1;
+}
+
+int World::allocate(uint64_t bytes) {
+  Address address = 0;
+  const Status status = engine->allocate(bytes, &pins(), &address);
+  return born(status, address, bytes, "allocate");
+}
+
+int World::try_allocate(uint64_t bytes) {
+  Address address = 0;
+  const Status status = engine->allocate(bytes, &pins(), &address);
+  return born(status, address, bytes, nullptr);
+}
+
+int World::try_allocate_async(uint64_t bytes, int stream_number) {
+  Address address = 0;
+  const Status status = engine->allocate_async(bytes, index_of(stream_number), &pins(), &address);
+  const int index = born(status, address, bytes, nullptr);
+  if (index >= 0) tensor(index).writer = {stream_number, ++stream(stream_number).submitted};
+  return index;
+}
+
+int World::allocate_async(uint64_t bytes, int stream_number) {
+  const int index = try_allocate_async(bytes, stream_number);
+  if (index < 0) fail(Failure::Kind::kRefused, "allocate_async");
+  return index;
+}
+
+void World::gone(Tensor& old) {
+  old.live = false;
+  old.expected.clear();
+}
+
+void World::free(int index) {
+  Tensor& old = tensor(index);
+  gone(old);
+  std::vector<uint64_t> submitted;
+  for (const Stream& each : streams_) submitted.push_back(each.submitted);
+  if (engine->free(old.address, &pins()) != Status::kOk) fail(Failure::Kind::kRefused, "free");
+  if (!fenced_free_) {
+    for (size_t i = 0; i < submitted.size(); ++i) {
+      host_saw_[i] = std::max(host_saw_[i], submitted[i]);
+    }
+  }
+  step();
+}
+
+void World::free_async(int index, int stream_number) {
+  Tensor& old = tensor(index);
+  order(stream_number, old, true);
+  gone(old);
+  if (engine->free_async(old.address, index_of(stream_number), &pins()) != Status::kOk) {
+    fail(Failure::Kind::kRefused, "free_async");
+  }
+  ++stream(stream_number).submitted;
+  step();
+}
+
+bool World::behind(int stream_number, const Tensor::Access& access) {
+  const auto other = static_cast<size_t>(access.stream);
+  return access.stream == stream_number || stream(stream_number).joined[other] >= access.sequence ||
+         host_saw_[other] >= access.sequence;
+}
+
+void World::record_and_wait(int waiter, int stream_number) {
+  auto mark = std::make_shared<Mark>();
+  device.submit(*stream(stream_number).queue, {.run = {}, .records = mark, .waits_for = nullptr});
+  device.submit(*stream(waiter).queue, {.run = {}, .records = nullptr, .waits_for = mark});
+}
+
+void World::join(int waiter, int stream_number) {
+  if (waiter == stream_number) return;
+  Stream& later = stream(waiter);
+  const Stream& earlier = stream(stream_number);
+  record_and_wait(waiter, stream_number);
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    later.joined[i] = std::max(later.joined[i], earlier.joined[i]);
+  }
+  uint64_t& known = later.joined[static_cast<size_t>(stream_number)];
+  known = std::max(known, earlier.submitted);
+  step();
+}
+
+// The stream waits for whatever conflicts.
+void World::order(int stream_number, const Tensor& touched, bool conflicts_with_reads) {
+  if (touched.writer && !behind(stream_number, *touched.writer)) {
+    join(stream_number, touched.writer->stream);
+  }
+  if (!conflicts_with_reads) return;
+  const std::map<int, uint64_t> readers = touched.readers;
+  for (const auto& [reader, sequence] : readers) {
+    if (!behind(stream_number, {reader, sequence})) join(stream_number, reader);
+  }
+}
+
+void World::synchronize(int stream_number) {
+  device.drain(*stream(stream_number).queue);
+  host_saw_[static_cast<size_t>(stream_number)] = stream(stream_number).submitted;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    host_saw_[i] = std::max(host_saw_[i], stream(stream_number).joined[i]);
+  }
+  step();
+}
+
+World::Op World::begin(int stream_number, const std::vector<Arg>& args) {
+  for (const Arg& arg : args) {
+    if (arg.mode == Mode::kNothing) continue;
+    order(stream_number, tensor(arg.tensor), writes(arg.mode) || !arg.named);
+  }
+  Op op{stream_number, args, &pins(), index_of(stream_number), Status::kOk};
+  for (const Arg& arg : args) {
+    if (!arg.named) continue;
+    engine->name(*op.pins, tensor(arg.tensor).address + static_cast<Address>(arg.offset));
+  }
+  op.status = engine->begin_op(*op.pins, op.index);
+  return op;
+}
+
+void World::forward(const Op& op) {
+  Stream& on = stream(op.stream);
+  const uint64_t number = next_op_++;
+  const uint64_t sequence = ++on.submitted;
+  std::vector<KernelArg> kernel;
+  uint64_t value = mix(number, 7);
+  for (const Arg& arg : op.args) {
+    const Tensor& touched = tensor(arg.tensor);
+    KernelArg given{touched.address, touched.bytes, arg.mode, arg.tensor, 0};
+    if (reads(arg.mode)) {
+      if (!touched.written) fail(Failure::Kind::kMisuse, "the program reads what it never wrote");
+      given.expected = fold(touched.expected);
+      value = mix(value, given.expected);
+    }
+    kernel.push_back(given);
+  }
+  for (const Arg& arg : op.args) {
+    Tensor& touched = tensor(arg.tensor);
+    if (writes(arg.mode)) {
+      uint64_t cell = 0;
+      for (Cell& expected : touched.expected) {
+        expected = mix(mix(value, static_cast<uint64_t>(arg.tensor)), cell++);
+      }
+      touched.written = true;
+      touched.writer = {op.stream, sequence};
+      touched.readers.clear();
+    } else if (arg.mode == Mode::kRead) {
+      touched.readers[op.stream] = sequence;
+    }
+  }
+  Memory& memory = device.memory();
+  device.submit(*on.queue, {.run = [&memory, kernel, number,
+                                    value] { run_kernel(memory, kernel, number, value); },
+                            .records = nullptr,
+                            .waits_for = nullptr});
+  device.schedule().at(Schedule::Point::kSubmit, device);
+}
+
+void World::end(const Op& op) {
+  engine->end_op(*op.pins, op.index);
+  for (const Arg& arg : op.args) {
+    if (arg.named) tensor(arg.tensor).last_named_op = engine->ops();
+  }
+  step();
+}
+
+Status World::try_op(int stream_number, const std::vector<Arg>& args) {
+  const Op op = begin(stream_number, args);
+  if (op.status != Status::kOk) {
+    step();
+    return op.status;
+  }
+  crew.yield();
+  forward(op);
+  crew.yield();
+  end(op);
+  return Status::kOk;
+}
+
+void World::op(int stream_number, const std::vector<Arg>& args) {
+  if (try_op(stream_number, args) != Status::kOk) fail(Failure::Kind::kRefused, "op");
+}
+
+void World::idle(int stream_number, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) op(stream_number, {});
+}
+
+void World::wait_for_flag(int stream_number, int flag) {
+  const StreamIndex index = index_of(stream_number);
+  engine->external_wait_begin(index);
+  Item item;
+  item.flag = flag;
+  device.submit(*stream(stream_number).queue, std::move(item));
+  ++stream(stream_number).submitted;
+  engine->external_wait_end(index);
+  step();
+}
+
+void World::check(int index) {
+  op(0, {read(index)});
+  synchronize(0);
+}
+
+void World::finish() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].live && tensors_[i].written) op(0, {read(static_cast<int>(i))});
+  }
+  device.run_all();
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i].queue->items.empty()) {
+      fail(Failure::Kind::kHang, streams_[i].queue->name + " never ends");
+    }
+  }
+  worker();
+  EngineTest::check(*engine, device.memory());
+}
+
+void World::worker() {
+  while (engine->worker_step()) {
+  }
+  step();
+}
+
+void World::press(const std::vector<int>& tensors) {
+  policy.first.clear();
+  policy.wanted_bytes = 0;
+  for (const int index : tensors) {
+    policy.first.push_back(tensor(index).id);
+    policy.wanted_bytes += (tensor(index).bytes + kGranule - 1) / kGranule * kGranule;
+  }
+  policy.only_first = true;
+  EngineTest::relieve_pressure(*engine);
+  policy.only_first = false;
+  policy.wanted_bytes = 0;
+  step();
+}
+
+void World::run(int stream_number) {
+  device.drain(*stream(stream_number).queue);
+}
+
+void World::run_lane(Lane lane) {
+  device.drain(*static_cast<Queue*>(port.lane(lane).stream));
+}
+
+std::string World::states(int index) {
+  return EngineTest::states(*engine, tensor(index).address);
+}
+
+void World::step() {
+  device.schedule().at(Schedule::Point::kStep, device);
+  if (crew.running()) {
+    crew.yield();
+  } else if (check_books) {
+    EngineTest::check(*engine, device.memory());
+  }
+}
+
+}  // namespace offload::model
