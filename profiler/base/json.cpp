@@ -35,7 +35,7 @@ std::size_t valid_character(std::string_view text) {
 void JsonWriter::raw(std::string_view piece) {
   if (used_ + piece.size() > sizeof buffer_) flush();
   if (piece.size() > sizeof buffer_) return sink_(piece);
-  std::memcpy(buffer_ + used_, piece.data(), piece.size());
+  if (!piece.empty()) std::memcpy(buffer_ + used_, piece.data(), piece.size());
   used_ += piece.size();
 }
 

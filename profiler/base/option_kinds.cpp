@@ -152,7 +152,7 @@ bool Pattern::parse(std::string_view text, std::string_view, Text& value) {
     ++i;
     if (i == text.size() || std::strchr("prh%", text[i]) == nullptr) return false;
   }
-  std::memcpy(value.data, text.data(), text.size());
+  if (!text.empty()) std::memcpy(value.data, text.data(), text.size());
   value.data[text.size()] = '\0';
   return true;
 }

@@ -20,8 +20,8 @@ class OwnFile {
   // Takes over an open descriptor.
   explicit OwnFile(int descriptor);
   bool is_open() const { return descriptor_ >= 0; }
-  // Writes if the descriptor is still ours; otherwise gives it up. errno is kept. Not to be called from two
-  // threads at once on files that keep an offset (those opened for appending do not).
+  // Writes if the descriptor is still ours; otherwise gives it up. errno is kept. Not to be called
+  // from two threads at once on files that keep an offset (those opened for appending do not).
   bool write(std::string_view text);
   void close();
 

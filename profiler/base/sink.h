@@ -29,7 +29,7 @@ struct BufferSink {
     auto* self = static_cast<BufferSink*>(context);
     std::size_t room = self->buffer.size() - 1 - self->used;
     std::size_t take = piece.size() < room ? piece.size() : room;
-    std::memcpy(self->buffer.data() + self->used, piece.data(), take);
+    if (take > 0) std::memcpy(self->buffer.data() + self->used, piece.data(), take);
     self->used += take;
     self->buffer[self->used] = '\0';
     self->whole = self->whole && take == piece.size();
