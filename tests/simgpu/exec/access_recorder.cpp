@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "tests/simgpu/check/checker.h"
-#include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/memory/sparse_copy.h"
+#include "tests/simgpu/memory/window.h"
 
 namespace simgpu {
 
@@ -67,21 +68,42 @@ bool AccessRecorder::access(uintptr_t address, size_t bytes, bool write) {
   return true;
 }
 
+// Large ranges: the pages at once. What is only read stays untouched where it is.
+bool AccessRecorder::wants_pages(const Segment& segment, bool write) const {
+  constexpr size_t kWorthIt = 256 << 10;
+  Mapping& mapping = *segment.mapping;
+  if (mapping.populated || segment.bytes < kWorthIt || !window().contains(segment.address) ||
+      mapping.access[device_] != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    return false;
+  }
+  mapping.populated =
+      write || is_touched(*mapping.physical, mapping.offset_of(segment.address), segment.bytes);
+  return mapping.populated;
+}
+
 bool AccessRecorder::look_up(uintptr_t address, size_t bytes, bool write) {
   Lock lock(driver_mutex());
   std::vector<Segment> segments;
+  std::vector<std::pair<uintptr_t, size_t>> populated;
   uintptr_t fault = 0;
   if (!address_space().translate(device_, address, bytes, write, &segments, &fault)) {
     refused_ = true;
     refused_address_ = fault;
     return false;
   }
-  for (const Segment& segment : segments) checker().use(*segment.mapping);
+  for (const Segment& segment : segments) {
+    checker().use(*segment.mapping);
+    if (wants_pages(segment, write)) populated.emplace_back(segment.address, segment.bytes);
+  }
   if (segments.size() == 1) {
     const Mapping& mapping = *segments[0].mapping;
     known_[next_known_] = {mapping.begin, mapping.end(),
                            mapping.access[device_] == CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     next_known_ = (next_known_ + 1) % known_.size();
+  }
+  lock.unlock();
+  for (const auto& [begin, size] : populated) {
+    populate(begin + static_cast<uintptr_t>(window().delta), size);
   }
   return true;
 }

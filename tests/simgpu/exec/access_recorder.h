@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/simgpu/driver/lock.h"
+#include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/module/module.h"
 
 namespace simgpu {
@@ -45,6 +46,7 @@ class AccessRecorder : public AccessSink {
   void tell(Lock&);
 
  private:
+  bool wants_pages(const Segment& segment, bool write) const;
   bool look_up(uintptr_t address, size_t bytes, bool write);
 
   struct Known {

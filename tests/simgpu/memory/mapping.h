@@ -45,7 +45,8 @@ struct Mapping {
   CUmemAccess_flags host_access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   PhysicalHandle* handle = nullptr;
   Pool* pool = nullptr;
-  bool live = true;  // a pool's piece: between its allocation and its free in stream order
+  bool populated = false;  // its pages have been looked up for the view
+  bool live = true;        // a pool's piece: between its allocation and its free in stream order
   Context* context = nullptr;
   unsigned host_flags = 0;
   uint64_t buffer_id = 0;

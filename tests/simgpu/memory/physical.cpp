@@ -15,7 +15,7 @@ namespace simgpu {
 
 namespace {
 
-constexpr size_t kGatherBeforeGivingBack = size_t{512} << 20;
+constexpr size_t kKeptPages = size_t{2} << 30;
 
 size_t file_size(size_t capacity) {
   return 4 * std::max(capacity, size_t{64} << 20);
@@ -50,6 +50,7 @@ uint64_t PhysicalMemory::allocate(size_t bytes) {
   const uint64_t offset = offsets_.allocate(bytes, granularity_);
   if (offset == kNone) return kNone;
   used_ += bytes;
+  dirty_ -= std::min(dirty_, bytes);
   peak_ = std::max(peak_, used_);
   high_water_ = std::max(high_water_, offset + bytes);
   return offset;
@@ -58,12 +59,14 @@ uint64_t PhysicalMemory::allocate(size_t bytes) {
 void PhysicalMemory::free(uint64_t offset, size_t bytes) {
   offsets_.release(offset, bytes);
   used_ -= bytes;
-  freed_ += bytes;
-  if (freed_ > kGatherBeforeGivingBack) give_back_pages();
+  dirty_ += bytes;
+  // Taking pages away and faulting them in again costs a loop that allocates and frees more than
+  // its kernels.
+  if (dirty_ > kKeptPages) give_back_pages();
 }
 
 void PhysicalMemory::give_back_pages() {
-  freed_ = 0;
+  dirty_ = 0;
   for (const auto& [begin, end] : offsets_.free_ranges()) {
     const uint64_t last = std::min(end, high_water_);
     if (begin >= last) continue;

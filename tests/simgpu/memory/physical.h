@@ -42,7 +42,7 @@ class PhysicalMemory {
   std::byte* base_;
   size_t used_ = 0;
   size_t peak_ = 0;
-  size_t freed_ = 0;         // bytes freed since pages were last given back
+  size_t dirty_ = 0;         // free bytes that may still have pages
   uint64_t high_water_ = 0;  // end of what was ever allocated
   RangeAllocator offsets_;
 };

@@ -38,6 +38,11 @@ MemoryPiece advance(const MemoryPiece& piece, size_t bytes) {
 
 }  // namespace
 
+bool is_touched(const PhysicalMemory& physical, uint64_t offset, size_t bytes) {
+  const off_t hole = lseek(physical.fd(), static_cast<off_t>(offset), SEEK_HOLE);
+  return hole >= static_cast<off_t>(offset + bytes);
+}
+
 void sparse_zero(const MemoryPiece& to, size_t bytes) {
   if (to.physical == nullptr || bytes < kWorthLooking) {
     std::memset(to.data, 0, bytes);

@@ -19,6 +19,8 @@ struct MemoryPiece {
 };
 
 void sparse_copy(const MemoryPiece& to, const MemoryPiece& from, size_t bytes);
+// True if every page of the range has been touched.
+bool is_touched(const PhysicalMemory& physical, uint64_t offset, size_t bytes);
 void sparse_zero(const MemoryPiece& to, size_t bytes);
 
 }  // namespace simgpu

@@ -68,4 +68,13 @@ bool map_nothing(uintptr_t address, size_t bytes) {
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
+void populate(uintptr_t view_address, size_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t begin = view_address & ~(kPage - 1);
+  const uintptr_t end = (view_address + bytes + kPage - 1) & ~(kPage - 1);
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  madvise(reinterpret_cast<void*>(begin), end - begin, kPopulateWrite);
+}
+
 }  // namespace simgpu

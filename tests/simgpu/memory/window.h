@@ -30,4 +30,8 @@ const Window& window();
 bool map_file(uintptr_t address, size_t bytes, int fd, uint64_t offset, bool writable);
 bool map_nothing(uintptr_t address, size_t bytes);
 
+// Looks up the pages of a view range in one go, for a fault per page costs more than a kernel's
+// work on it. Only a hint.
+void populate(uintptr_t view_address, size_t bytes);
+
 }  // namespace simgpu

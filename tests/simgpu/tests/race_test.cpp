@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker on kernels, fills and copies: each wrong program is reported under every schedule,
+// its right twin never.
+#include "tests/simgpu/tests/support/gpu.h"
+
+namespace simgpu::test {
+namespace {
+
+constexpr uint32_t kWords = 256;
+
+class Race : public testing::TestWithParam<const char*> {
+ protected:
+  Outcome run(const std::function<void()>& body) {
+    return in_child({{"SIMGPU_SCHEDULE", GetParam()}}, body);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Schedules, Race, testing::Values("fifo", "late", "random:1", "random:2"));
+
+void two_kernels(bool ordered) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  const CUstream second = new_stream();
+  const CUevent event = new_event();
+  CU(gpu.launch_store(p, kWords, 1, first));
+  CU(cuEventRecord(event, first));
+  if (ordered) {
+    CU(cuStreamWaitEvent(second, event, 0));
+  }
+  CU(gpu.launch_add(p, kWords, 1, second));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, KernelsWithoutAWait) {
+  EXPECT_REPORT(run([] { two_kernels(false); }), "a race at");
+  EXPECT_CLEAN(run([] { two_kernels(true); }));
+}
+
+void two_readers(bool write) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUdeviceptr a = allocate(4 * kWords);
+  const CUdeviceptr b = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  const CUstream second = new_stream();
+  CU(cuMemsetD32(p, 3, kWords));
+  CU(cuCtxSynchronize());
+  CU(gpu.launch_copy(a, p, kWords, first));
+  CU(gpu.launch_copy(b, p, kWords, second));
+  if (write) {
+    CU(gpu.launch_add(p, kWords, 1, first));
+  }
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, ReadersMayBeUnorderedButNotAWriter) {
+  EXPECT_CLEAN(run([] { two_readers(false); }));
+  EXPECT_REPORT(run([] { two_readers(true); }), "a race at");
+}
+
+void fill_and_kernel(bool synchronized) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream stream = new_stream();
+  CU(cuMemsetD32Async(p, 3, kWords, stream));
+  if (synchronized) {
+    CU(cuStreamSynchronize(stream));
+  }
+  CU(gpu.launch_add(p, kWords, 1, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, FillsCountAsKernels) {
+  EXPECT_REPORT(run([] { fill_and_kernel(false); }), "fill");
+  EXPECT_CLEAN(run([] { fill_and_kernel(true); }));
+}
+
+// A copy into memory that a kernel still reads: nothing like a cancelled eviction, an error at
+// once.
+void restore_over_reader(bool ordered) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUdeviceptr q = allocate(4 * kWords);
+  void* slot = allocate_pinned(4 * kWords);
+  const CUstream compute = new_stream();
+  const CUstream copies = new_stream();
+  const CUevent event = new_event();
+  CU(cuMemsetD32Async(p, 3, kWords, compute));
+  CU(gpu.launch_copy(q, p, kWords, compute));
+  CU(cuEventRecord(event, compute));
+  if (ordered) {
+    CU(cuStreamWaitEvent(copies, event, 0));
+  }
+  CU(cuMemcpyHtoDAsync(p, slot, 4 * kWords, copies));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, CopyOverWhatIsRead) {
+  EXPECT_REPORT(run([] { restore_over_reader(false); }), "a race at");
+  EXPECT_CLEAN(run([] { restore_over_reader(true); }));
+}
+
+// A host slot that a copy writes while another copy still reads it.
+void slot_reuse(bool ordered) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUdeviceptr q = allocate(4 * kWords);
+  void* slot = allocate_pinned(4 * kWords);
+  const CUstream out = new_stream();
+  const CUstream in = new_stream();
+  const CUevent event = new_event();
+  CU(cuMemsetD32(p, 3, kWords));
+  CU(cuCtxSynchronize());
+  CU(cuMemcpyHtoDAsync(q, slot, 4 * kWords, in));
+  CU(cuEventRecord(event, in));
+  if (ordered) {
+    CU(cuStreamWaitEvent(out, event, 0));
+  }
+  CU(cuMemcpyDtoHAsync(slot, p, 4 * kWords, out));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, SlotRewrittenWhileRead) {
+  EXPECT_REPORT(run([] { slot_reuse(false); }), "a race at");
+  EXPECT_CLEAN(run([] { slot_reuse(true); }));
+}
+
+// Knowing by asking: a query that says "done" orders what comes after it.
+void polled(bool until_done) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  const CUevent event = new_event();
+  CU(gpu.launch_store(p, kWords, 1, first));
+  CU(cuEventRecord(event, first));
+  while (until_done && cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+  }
+  CU(gpu.launch_add(p, kWords, 1, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, ASuccessfulQueryOrders) {
+  EXPECT_CLEAN(run([] { polled(true); }));
+  EXPECT_REPORT(run([] { polled(false); }), "a race at");
+}
+
+// The default stream is ordered against blocking streams, and against no others.
+void default_stream(unsigned flags) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream other = new_stream(flags);
+  CU(gpu.launch_store(p, kWords, 1, other));
+  CU(gpu.launch_add(p, kWords, 1, nullptr));
+  CU(gpu.launch_add(p, kWords, 1, other));
+  CU(cuCtxSynchronize());
+  if (flags == CU_STREAM_DEFAULT) {
+    EXPECT_EQ(gpu.read(p, 1)[0], 3U);
+  }
+}
+
+TEST_P(Race, TheDefaultStreamWaitsForBlockingStreams) {
+  EXPECT_CLEAN(run([] { default_stream(CU_STREAM_DEFAULT); }));
+  EXPECT_REPORT(run([] { default_stream(CU_STREAM_NON_BLOCKING); }), "a race at");
+}
+
+}  // namespace
+}  // namespace simgpu::test
