@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -268,6 +269,35 @@ TEST(Options, NoEnvironmentAtAll) {
   OptionProblems problems{};
   EXPECT_TRUE(read_options(nullptr, options, problems));
   EXPECT_EQ(options.min_size_bytes, 4 * kMiB);
+}
+
+TEST(Options, AnyTextIsReadSafely) {
+  // Pieces of what the parsers look for, put together at random: whatever comes, every field holds
+  // a value that its option takes.
+  const std::vector<std::string> pieces = {"0",  "1",  "9999999999", ".",    "%",    "-",    "MiB",
+                                           "GB", " ",  "p",          "none", "json", "\xff", "\n",
+                                           "e9", "0x", "offload",    "%p",   ".."};
+  std::mt19937 random(11);
+  for (int round = 0; round < 20000; ++round) {
+    const OptionInfo& info = option_table()[random() % kOptionCount];
+    std::string value;
+    for (std::size_t length = random() % 6; length > 0; --length)
+      value += pieces[random() % pieces.size()];
+    Reading r = read({"OFFLOAD_" + std::string(info.name) + "=" + value});
+    OptionId id{};
+    ASSERT_TRUE(find_option(info.name, id));
+    bool refused = r.options.source_of(id) == OptionSource::kRejected;
+    EXPECT_EQ(r.problems.count, refused ? 1u : 0u) << info.name << "=" << value;
+    char printed[Text::kCapacity];
+    info.print(r.options, std::span<char>(printed));
+    Options again{};
+    // A default that no file name is given stays empty; a percentage is printed with one decimal,
+    // so tiny ones print as none.
+    bool tiny =
+        std::string(printed) == "0%" && value.find_first_not_of("0.% ") != std::string::npos;
+    EXPECT_TRUE(tiny || info.parse(printed, info.range, again))
+        << info.name << "=" << value << " printed as " << printed;
+  }
 }
 
 std::string said;
