@@ -10,7 +10,9 @@
 namespace offload {
 
 namespace {
-[[noreturn]] void out_of_host_memory() { std::abort(); }
+[[noreturn]] void out_of_host_memory() {
+  std::abort();
+}
 }  // namespace
 
 // Sanitizers only see what goes through malloc.
@@ -20,14 +22,18 @@ void* own_allocate(size_t bytes) {
   if (memory == nullptr) out_of_host_memory();
   return memory;
 }
-void own_free(void* memory) { std::free(memory); }
+void own_free(void* memory) {
+  std::free(memory);
+}
 #else
 void* own_allocate(size_t bytes) {
   void* memory = mi_malloc(bytes);
   if (memory == nullptr) out_of_host_memory();
   return memory;
 }
-void own_free(void* memory) { mi_free(memory); }
+void own_free(void* memory) {
+  mi_free(memory);
+}
 #endif
 
 }  // namespace offload

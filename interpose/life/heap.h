@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The library's own heap. The program's malloc belongs to the program: nothing in interpose/ allocates from it, and no
-// memory crosses between the two heaps. Thread-safe. Never returns null: without memory for a few hundred bytes
-// nothing sensible is left to do, and the process is ended with a message.
+// The library's own heap. The program's malloc belongs to the program: nothing in interpose/
+// allocates from it, and no memory crosses between the two heaps. Thread-safe. Never returns null:
+// without memory for a few hundred bytes nothing sensible is left to do, and the process is ended
+// with a message.
 
 #include <cstddef>
 #include <deque>

@@ -22,7 +22,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The value of the key `backend`, or nothing. Keys are separated by commas; lists in brackets hold none.
+// The value of the key `backend`, or nothing. Keys are separated by commas; lists in brackets hold
+// none.
 std::string_view backend_of(std::string_view conf) {
   while (!conf.empty()) {
     const size_t comma = conf.find(',');
@@ -37,17 +38,21 @@ std::string_view backend_of(std::string_view conf) {
   return {};
 }
 
-bool is_set(const char* value) { return value != nullptr; }
+bool is_set(const char* value) {
+  return value != nullptr;
+}
 
 int looks_like_c10(dl_phdr_info* object, size_t, void* found) {
-  if (object->dlpi_name == nullptr || std::strstr(object->dlpi_name, "libc10_cuda") == nullptr) return 0;
+  if (object->dlpi_name == nullptr || std::strstr(object->dlpi_name, "libc10_cuda") == nullptr)
+    return 0;
   *static_cast<bool*>(found) = true;
   return 1;
 }
 
 }  // namespace
 
-PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariables& now, std::span<char> conf) {
+PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariables& now,
+                                      std::span<char> conf) {
   PytorchChanges changes;
   if (wanted == PytorchAlloc::kNative) return changes;
   const char* present = is_set(now.cuda_alloc_conf) ? now.cuda_alloc_conf : now.alloc_conf;
@@ -56,9 +61,9 @@ PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariable
   if (backend == "native") return changes;  // the user's word; the other variable would override it
   changes.set_no_memory_caching = !is_set(now.no_memory_caching);
   if (wanted != PytorchAlloc::kAsync || !backend.empty()) return changes;
-  const int length = std::snprintf(conf.data(), conf.size(), "%.*s%s%.*s", static_cast<int>(kAsyncBackend.size()),
-                                   kAsyncBackend.data(), keys.empty() ? "" : ",", static_cast<int>(keys.size()),
-                                   keys.data());
+  const int length = std::snprintf(
+      conf.data(), conf.size(), "%.*s%s%.*s", static_cast<int>(kAsyncBackend.size()),
+      kAsyncBackend.data(), keys.empty() ? "" : ",", static_cast<int>(keys.size()), keys.data());
   changes.set_cuda_alloc_conf = length > 0 && static_cast<size_t>(length) < conf.size();
   return changes;
 }
@@ -77,12 +82,13 @@ bool is_pytorch() {
   return found;
 }
 
-bool pytorch_is_uncached() {
-  const char* caching = getenv(kNoCaching);
-  if (caching == nullptr || std::strcmp(caching, "1") != 0) return false;
+PytorchAlloc pytorch_allocator() {
   const char* conf = getenv(kConf);
   if (conf == nullptr) conf = getenv(kNewConf);
-  return conf == nullptr || backend_of(conf) != "cudaMallocAsync";
+  if (conf != nullptr && backend_of(conf) == "cudaMallocAsync") return PytorchAlloc::kAsync;
+  const char* caching = getenv(kNoCaching);
+  const bool uncached = caching != nullptr && std::strcmp(caching, "1") == 0;
+  return uncached ? PytorchAlloc::kUncached : PytorchAlloc::kNative;
 }
 
 }  // namespace offload

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The beginning: options and PyTorch's variables, once per process, from the constructor or from whoever calls first.
-// Neither calls CUDA nor starts a thread.
+// The beginning: options and PyTorch's variables, once per process, from the constructor or from
+// whoever calls first. Neither calls CUDA nor starts a thread.
 
 #include "profiler/base/options.h"
 
@@ -12,8 +12,8 @@ void start();
 
 const Options& options();
 
-// A door met a driver. Says what was wrong with the options, if something was. False: every call is to be forwarded
-// (OFFLOAD_DISABLE, or a bad option while OFFLOAD_STRICT=1).
+// A door met a driver. Says what was wrong with the options, if something was. False: every call is
+// to be forwarded (OFFLOAD_DISABLE, or a bad option while OFFLOAD_STRICT=1).
 bool driver_in_use();
 
 // The pool of traps is used up: an unknown entry was handed out unguarded.

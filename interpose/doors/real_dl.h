@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The C library's own dlsym and dlvsym, which ours stand before. Found by reading the symbol tables
+// of the loaded objects, because any reference by name from here would bind to ourselves. Usable at
+// any time, before our constructor and in forked children included; the first call finds them.
+
+namespace offload {
+
+void* real_dlsym(void* handle, const char* name);
+void* real_dlvsym(void* handle, const char* name, const char* version);
+
+}  // namespace offload

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/driver/driver_port.h"
+
+#include <cstring>
+
+#include "interpose/driver/checksum.h"
+#include "interpose/driver/errors.h"
+#include "interpose/driver/table.h"
+#include "profiler/statistics.h"
+
+namespace offload {
+namespace {
+
+constexpr const char* kRollBack = "the buffer stays as it was";
+constexpr const char* kWaitInstead = "the host waits instead";
+constexpr const char* kLeak = "it is left as it is";
+constexpr uint64_t kChecksumPiece = 1 << 20;
+
+CUstream native(const NativeStream& stream) {
+  return static_cast<CUstream>(stream.stream);
+}
+CUevent native(Event event) {
+  return static_cast<CUevent>(event);
+}
+void* host_pointer(Address at) {
+  return reinterpret_cast<void*>(at);
+}
+
+}  // namespace
+
+Status DriverPort::open() {
+  const OwnCall call(device_.context);
+  for (CUstream& stream : lanes_) {
+    const Status status = status_of(real<Entry::cuStreamCreate>()(&stream, CU_STREAM_NON_BLOCKING),
+                                    "cuStreamCreate", "liboffload moves nothing in this process");
+    if (status != Status::kOk) return status;
+  }
+  return Status::kOk;
+}
+
+Status DriverPort::reserve(uint64_t bytes, Address* out) {
+  const OwnCall call(device_.context);
+  CUdeviceptr at = 0;
+  const Status status =
+      status_of(real<Entry::cuMemAddressReserve>()(&at, bytes, 0, 0, 0), "cuMemAddressReserve",
+                "liboffload moves nothing in this process");
+  *out = at;
+  return status;
+}
+
+Status DriverPort::create(Place place, uint64_t bytes, Handle* out) {
+  const OwnCall call(device_.context);
+  const CUmemAllocationProp properties =
+      place == Place::kDevice ? device_memory(device_) : host_memory(device_);
+  CUmemGenericAllocationHandle handle = 0;
+  const Status status = status_of(real<Entry::cuMemCreate>()(&handle, bytes, &properties, 0),
+                                  "cuMemCreate", "others make room");
+  *out = handle;
+  return status;
+}
+
+void DriverPort::release(Handle handle) {
+  const OwnCall call(device_.context);
+  status_of(real<Entry::cuMemRelease>()(handle), "cuMemRelease", kLeak);
+}
+
+Status DriverPort::grant(Address at, const Mapping& mapping) {
+  constexpr size_t kMost = 32;
+  CUmemAccessDesc access[kMost];
+  size_t count = 0;
+  access[count++] = {{CU_MEM_LOCATION_TYPE_DEVICE, device_.device},
+                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  if (mapping.host && mapping.cpu)
+    access[count++] = {device_.host, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  {
+    const std::lock_guard lock(mappings_mutex_);
+    for (const CUdevice peer : peers_) {
+      if (count < kMost)
+        access[count++] = {{CU_MEM_LOCATION_TYPE_DEVICE, peer}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+  }
+  return status_of(real<Entry::cuMemSetAccess>()(at, mapping.bytes, access, count),
+                   "cuMemSetAccess", kRollBack);
+}
+
+Status DriverPort::map(Address at, uint64_t bytes, Handle handle, Place place, bool cpu) {
+  const OwnCall call(device_.context);
+  Status status =
+      status_of(real<Entry::cuMemMap>()(at, bytes, 0, handle, 0), "cuMemMap", kRollBack);
+  if (status != Status::kOk) return status;
+  const Mapping mapping = {bytes, place == Place::kHost, cpu};
+  {
+    // Before access is granted: a peer that comes in between is granted by itself.
+    const std::lock_guard lock(mappings_mutex_);
+    mappings_[at] = mapping;
+  }
+  status = grant(at, mapping);
+  if (status != Status::kOk) unmap(at, bytes);
+  return status;
+}
+
+Status DriverPort::unmap(Address at, uint64_t bytes) {
+  const OwnCall call(device_.context);
+  {
+    const std::lock_guard lock(mappings_mutex_);
+    mappings_.erase(at);
+  }
+  return status_of(real<Entry::cuMemUnmap>()(at, bytes), "cuMemUnmap", kLeak);
+}
+
+Status DriverPort::allocate_pinned(uint64_t bytes, Address* out) {
+  const OwnCall call(device_.context);
+  void* memory = nullptr;
+  const Status status =
+      status_of(real<Entry::cuMemHostAlloc>()(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE),
+                "cuMemHostAlloc", "buffers stay on the GPU");
+  *out = reinterpret_cast<Address>(memory);
+  return status;
+}
+
+void DriverPort::free_pinned(Address at) {
+  const OwnCall call(device_.context);
+  status_of(real<Entry::cuMemFreeHost>()(host_pointer(at)), "cuMemFreeHost", kLeak);
+}
+
+Status DriverPort::create_event(bool timed, Event* out) {
+  const OwnCall call(device_.context);
+  CUevent event = nullptr;
+  const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
+  const Status status =
+      status_of(real<Entry::cuEventCreate>()(&event, flags), "cuEventCreate", kWaitInstead);
+  *out = event;
+  return status;
+}
+
+void DriverPort::destroy_event(Event event) {
+  const OwnCall call(device_.context);
+  status_of(real<Entry::cuEventDestroy_v2>()(native(event)), "cuEventDestroy", kLeak);
+}
+
+Status DriverPort::record(Event event, const NativeStream& stream) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuEventRecord>()(native(event), native(stream)), "cuEventRecord",
+                   kWaitInstead);
+}
+
+Status DriverPort::wait(const NativeStream& stream, Event event) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuStreamWaitEvent>()(native(stream), native(event), 0),
+                   "cuStreamWaitEvent", kWaitInstead);
+}
+
+Status DriverPort::query(Event event) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuEventQuery>()(native(event)), "cuEventQuery",
+                   "it counts as not passed");
+}
+
+Status DriverPort::synchronize(Event event) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuEventSynchronize>()(native(event)), "cuEventSynchronize",
+                   "the wait ends early");
+}
+
+Status DriverPort::elapsed(Event begin, Event end, uint64_t* nanoseconds) {
+  const OwnCall call(device_.context);
+  float milliseconds = 0;
+  const Status status =
+      status_of(real<Entry::cuEventElapsedTime>()(&milliseconds, native(begin), native(end)),
+                "cuEventElapsedTime", "that time is missing in the report");
+  *nanoseconds =
+      status == Status::kOk && milliseconds > 0 ? static_cast<uint64_t>(milliseconds * 1e6f) : 0;
+  return status;
+}
+
+Status DriverPort::synchronize_stream(const NativeStream& stream) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuStreamSynchronize>()(native(stream)), "cuStreamSynchronize",
+                   "the wait ends early");
+}
+
+NativeStream DriverPort::lane(Lane lane) {
+  return {stream_of(lane), device_.context};
+}
+
+// The plain copy, which looks at the pointers: a slot is page-locked memory in one mode, a mapping
+// of host memory in the other.
+Status DriverPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
+  const OwnCall call(device_.context);
+  return status_of(real<Entry::cuMemcpyAsync>()(to, from, bytes, stream_of(lane)), "cuMemcpyAsync",
+                   kRollBack);
+}
+
+uint64_t DriverPort::checksum_host(Address at, uint64_t bytes) {
+  return checksum(host_pointer(at), bytes, kChecksumSeed);
+}
+
+Status DriverPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
+  const OwnCall call(device_.context);
+  void* memory = own_allocate(kChecksumPiece);
+  uint64_t sum = kChecksumSeed;
+  Status status = Status::kOk;
+  for (uint64_t done = 0; done < bytes && status == Status::kOk; done += kChecksumPiece) {
+    const uint64_t piece = bytes - done < kChecksumPiece ? bytes - done : kChecksumPiece;
+    status = status_of(
+        real<Entry::cuMemcpyDtoHAsync_v2>()(memory, at + done, piece, stream_of(Lane::kOut)),
+        "cuMemcpyDtoHAsync", "this round trip is not verified");
+    if (status != Status::kOk) break;
+    status = status_of(real<Entry::cuStreamSynchronize>()(stream_of(Lane::kOut)),
+                       "cuStreamSynchronize", "this round trip is not verified");
+    sum = checksum(memory, piece, sum);
+  }
+  own_free(memory);
+  *out = sum;
+  return status;
+}
+
+uint64_t DriverPort::now_nanoseconds() {
+  return monotonic_ns();
+}
+
+Status DriverPort::set_peer(CUdevice peer, bool may_access) {
+  const OwnCall call(device_.context);
+  OwnVector<std::pair<Address, Mapping>> mapped;
+  {
+    const std::lock_guard lock(mappings_mutex_);
+    std::erase(peers_, peer);
+    if (may_access) peers_.push_back(peer);
+    mapped.assign(mappings_.begin(), mappings_.end());
+  }
+  const CUmemAccessDesc access = {
+      {CU_MEM_LOCATION_TYPE_DEVICE, peer},
+      may_access ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
+  Status status = Status::kOk;
+  for (const auto& [at, mapping] : mapped) {
+    const Status one = status_of(real<Entry::cuMemSetAccess>()(at, mapping.bytes, &access, 1),
+                                 "cuMemSetAccess", "another device cannot reach that memory");
+    if (one != Status::kOk) status = one;
+  }
+  return status;
+}
+
+void DriverPort::drain() {
+  for (const Lane lane : {Lane::kOut, Lane::kIn}) synchronize_stream(this->lane(lane));
+}
+
+}  // namespace offload

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/driver/own_call.h"
+
+#include <atomic>
+
+#include "interpose/driver/table.h"
+#include "interpose/life/thread_state.h"
+
+namespace offload {
+namespace {
+constinit std::atomic<bool> capture_seen{false};
+}  // namespace
+
+OwnCall::OwnCall(CUcontext context) : was_inside_(this_thread.inside) {
+  this_thread.inside = true;
+  if (capture_seen.load(std::memory_order_relaxed)) {
+    relaxed_ = real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_) == CUDA_SUCCESS;
+  }
+  if (current_context() == context) return;
+  pushed_ = real<Entry::cuCtxPushCurrent_v2>()(context) == CUDA_SUCCESS;
+  this_thread.context = context;
+  this_thread.context_known = pushed_;
+}
+
+OwnCall::~OwnCall() {
+  if (pushed_) {
+    CUcontext popped = nullptr;
+    real<Entry::cuCtxPopCurrent_v2>()(&popped);
+    this_thread.context_known = false;
+  }
+  if (relaxed_) real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_);
+  this_thread.inside = was_inside_;
+}
+
+void note_capture() {
+  capture_seen.store(true, std::memory_order_relaxed);
+}
+
+CUcontext current_context() {
+  if (!this_thread.context_known) {
+    CUcontext context = nullptr;
+    if (real<Entry::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS) return nullptr;
+    this_thread.context = context;
+    this_thread.context_known = true;
+  }
+  return static_cast<CUcontext>(this_thread.context);
+}
+
+}  // namespace offload

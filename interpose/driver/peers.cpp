@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/driver/peers.h"
+
+#include <mutex>
+
+namespace offload {
+namespace {
+
+constexpr int kMost = 64;
+struct Peer {
+  CUcontext memory_of = nullptr;
+  CUdevice device = 0;
+};
+constinit std::mutex mutex;
+constinit Peer peers[kMost]{};
+
+}  // namespace
+
+void note_peer(CUcontext memory_of, CUdevice device, bool may_access) {
+  const std::lock_guard lock(mutex);
+  for (Peer& peer : peers) {
+    if (peer.memory_of == memory_of && peer.device == device) peer = {};
+  }
+  if (!may_access) return;
+  for (Peer& peer : peers) {
+    if (peer.memory_of != nullptr) continue;
+    peer = {memory_of, device};
+    return;
+  }
+}
+
+void for_each_peer(CUcontext memory_of, void (*tell)(CUdevice, void*), void* to) {
+  Peer copy[kMost];
+  {
+    const std::lock_guard lock(mutex);
+    for (int i = 0; i < kMost; ++i) copy[i] = peers[i];
+  }
+  for (const Peer& peer : copy) {
+    if (peer.memory_of == memory_of) tell(peer.device, to);
+  }
+}
+
+}  // namespace offload

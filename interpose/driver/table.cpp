@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/driver/table.h"
+
+#include "interpose/doors/libcuda.h"
+
+namespace offload {
+
+constinit std::atomic<void*> real_entries[kEntryCount]{};
+
+namespace {
+
+// Asks as a program would. Entries that a driver does not export but knows by name are found this
+// way.
+void* by_proc_address(const EntryInfo& wanted) {
+  const auto ask =
+      reinterpret_cast<PFN_cuGetProcAddress_v12000>(driver_symbol("cuGetProcAddress_v2"));
+  if (ask == nullptr) return nullptr;
+  void* pointer = nullptr;
+  const cuuint64_t flags = wanted.per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                             : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+  if (ask(wanted.base.data(), &pointer, wanted.version, flags, nullptr) != CUDA_SUCCESS)
+    return nullptr;
+  return pointer;
+}
+
+void* look_for(Entry entry) {
+  const EntryInfo& wanted = info(entry);
+  void* pointer = driver_symbol(wanted.symbol.data());
+  if (pointer == nullptr) pointer = by_proc_address(wanted);
+  if (pointer != nullptr) learn(entry, pointer);
+  return real_entries[index(entry)].load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void* find_real(Entry entry) {
+  void* pointer = look_for(entry);
+  return pointer != nullptr ? pointer : driver_refusal();
+}
+
+void learn(Entry entry, void* pointer) {
+  void* nothing = nullptr;
+  real_entries[index(entry)].compare_exchange_strong(nothing, pointer, std::memory_order_relaxed);
+}
+
+bool has(Entry entry) {
+  return real_entries[index(entry)].load(std::memory_order_relaxed) != nullptr ||
+         look_for(entry) != nullptr;
+}
+
+}  // namespace offload

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuMemAlloc, cuMemAllocPitch, cuMemFree.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+#include "interpose/hooks/serve.h"
+
+namespace offload {
+
+namespace {
+constexpr size_t kPitchAlignment = 512;
+}  // namespace
+
+template <Entry E>
+CUresult mem_alloc(CUdeviceptr* out, size_t bytes) {
+  Session* active = session_that_serves(__builtin_return_address(0));
+  if (active == nullptr || out == nullptr || bytes == 0) return real<E>()(out, bytes);
+  return serve(*active, bytes, kNoStream, out);
+}
+
+template <Entry E>
+CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, size_t height,
+                         unsigned element_bytes) {
+  Session* active = session_that_serves(__builtin_return_address(0));
+  const bool good = out != nullptr && pitch != nullptr && width_bytes != 0 && height != 0 &&
+                    (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
+                    width_bytes < SIZE_MAX - kPitchAlignment;
+  if (active == nullptr || !good) return real<E>()(out, pitch, width_bytes, height, element_bytes);
+  const size_t row = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = serve(*active, bytes, kNoStream, out);
+  if (result == CUDA_SUCCESS) *pitch = row;
+  return result;
+}
+
+// After the session's end an address of ours means nothing to the driver, and a program that cleans
+// up at exit has done nothing wrong.
+template <Entry E>
+CUresult mem_free(CUdeviceptr address) {
+  Session* active = session();
+  if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address);
+  const Status status = active->engine.free(address, &active->pins());
+  active->start_worker_if_wanted();
+  return status == Status::kNotOurs ? real<E>()(address) : code_of(status);
+}
+
+}  // namespace offload
+
+#define FAMILY_allocation DEFINE_HOOK
+#include "interpose/hooks/families.h"

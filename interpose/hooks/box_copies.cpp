@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of rectangles and boxes, and batches of copies. Both ends are reduced to the range from
+// their first to their last byte.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/ranges.h"
+
+namespace offload {
+namespace {
+
+// One end of a copy of width x height x depth.
+struct End {
+  CUmemorytype type;
+  CUdeviceptr device;
+  size_t x, y, z;
+  size_t pitch;   // bytes from row to row; 0: rows follow each other
+  size_t height;  // rows from slice to slice
+};
+struct Extents {
+  size_t width_bytes, height, depth;
+};
+
+CUresult name_end(Operation& operation, const End& end, const Extents& extents) {
+  if (end.type != CU_MEMORYTYPE_DEVICE && end.type != CU_MEMORYTYPE_UNIFIED) return CUDA_SUCCESS;
+  if (extents.width_bytes == 0 || extents.height == 0 || extents.depth == 0) return CUDA_SUCCESS;
+  const size_t pitch = end.pitch != 0 ? end.pitch : end.x + extents.width_bytes;
+  const size_t height = end.height != 0 ? end.height : end.y + extents.height;
+  const CUdeviceptr first = end.device + (end.z * height + end.y) * pitch + end.x;
+  const size_t bytes =
+      ((extents.depth - 1) * height + extents.height - 1) * pitch + extents.width_bytes;
+  return name_range(operation, first, bytes);
+}
+
+CUresult name_ends(Operation& operation, const End& to, const End& from, const Extents& extents) {
+  statistics().copies.add();
+  const CUresult target = name_end(operation, to, extents);
+  return target != CUDA_SUCCESS ? target : name_end(operation, from, extents);
+}
+
+CUresult name_2d(Operation& operation, const CUDA_MEMCPY2D* copy) {
+  if (copy == nullptr) return CUDA_SUCCESS;
+  const End to = {
+      copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, copy->dstPitch, 0};
+  const End from = {
+      copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY, 0, copy->srcPitch, 0};
+  return name_ends(operation, to, from, {copy->WidthInBytes, copy->Height, 1});
+}
+
+template <typename Copy>
+CUresult name_3d(Operation& operation, const Copy* copy) {
+  if (copy == nullptr) return CUDA_SUCCESS;
+  const End to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
+                  copy->dstZ,          copy->dstPitch,  copy->dstHeight};
+  const End from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
+                    copy->srcZ,          copy->srcPitch,  copy->srcHeight};
+  return name_ends(operation, to, from, {copy->WidthInBytes, copy->Height, copy->Depth});
+}
+
+CUresult name_batch(Operation& operation, const CUdeviceptr* to, const CUdeviceptr* from,
+                    const size_t* bytes, size_t count) {
+  if (to == nullptr || from == nullptr || bytes == nullptr) return CUDA_SUCCESS;
+  for (size_t i = 0; i < count; ++i) {
+    statistics().copies.add();
+    CUresult result = name_range(operation, to[i], bytes[i]);
+    if (result == CUDA_SUCCESS) result = name_range(operation, from[i], bytes[i]);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult name_3d_batch(Operation& operation, const CUDA_MEMCPY3D_BATCH_OP* copies, size_t count) {
+  if (copies == nullptr) return CUDA_SUCCESS;
+  for (size_t i = 0; i < count; ++i) {
+    statistics().copies.add();
+    for (const CUmemcpy3DOperand* end : {&copies[i].dst, &copies[i].src}) {
+      if (end->type == CU_MEMCPY_OPERAND_TYPE_POINTER) operation.name(end->op.ptr.ptr);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) {
+  return operate<E>(
+      nullptr, [=](Operation& operation) { return name_2d(operation, copy); }, copy);
+}
+template <Entry E>
+CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return operate<E>(
+      stream, [=](Operation& operation) { return name_2d(operation, copy); }, copy, stream);
+}
+template <Entry E>
+CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) {
+  return operate<E>(
+      nullptr, [=](Operation& operation) { return name_3d(operation, copy); }, copy);
+}
+template <Entry E>
+CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
+  return operate<E>(
+      stream, [=](Operation& operation) { return name_3d(operation, copy); }, copy, stream);
+}
+template <Entry E>
+CUresult memcpy_3d_peer(const CUDA_MEMCPY3D_PEER* copy) {
+  return operate<E>(
+      nullptr, [=](Operation& operation) { return name_3d(operation, copy); }, copy);
+}
+template <Entry E>
+CUresult memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return operate<E>(
+      stream, [=](Operation& operation) { return name_3d(operation, copy); }, copy, stream);
+}
+
+// The first form also tells which copy failed; where we refuse one, no single copy is named.
+template <Entry E>
+CUresult memcpy_batch_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                         CUmemcpyAttributes* attributes, size_t* attribute_indices,
+                         size_t attribute_count, size_t* failed, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_batch(operation, to, from, bytes, count);
+  };
+  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
+                    attribute_count, failed, stream);
+}
+template <Entry E>
+CUresult memcpy_batch(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                      CUmemcpyAttributes* attributes, size_t* attribute_indices,
+                      size_t attribute_count, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_batch(operation, to, from, bytes, count);
+  };
+  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
+                    attribute_count, stream);
+}
+template <Entry E>
+CUresult memcpy_3d_batch_v1(size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
+                            unsigned long long flags, CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_3d_batch(operation, copies, count); };
+  return operate<E>(stream, name, count, copies, failed, flags, stream);
+}
+template <Entry E>
+CUresult memcpy_3d_batch(size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, unsigned long long flags,
+                         CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_3d_batch(operation, copies, count); };
+  return operate<E>(stream, name, count, copies, flags, stream);
+}
+
+}  // namespace offload
+
+#define FAMILY_box_copies DEFINE_HOOK
+#include "interpose/hooks/families.h"

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which context a thread is in, and contexts that end.
+
+#include "interpose/hooks/define.h"
+#include "interpose/life/session.h"
+
+namespace offload {
+namespace {
+
+// The session's context if this device is its own, else null.
+CUcontext session_context_of(CUdevice device) {
+  Session* active = session();
+  return active != nullptr && active->device.device == device ? active->device.context : nullptr;
+}
+
+}  // namespace
+
+template <Entry E, typename Device>
+CUresult ctx_create(CUcontext* context, unsigned flags, Device device) {
+  const CUresult result = real<E>()(context, flags, device);
+  context_changed();
+  return result;
+}
+
+template <Entry E>
+CUresult ctx_create_v3(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned flags,
+                       CUdevice device) {
+  const CUresult result = real<E>()(context, affinity, count, flags, device);
+  context_changed();
+  return result;
+}
+
+template <Entry E>
+CUresult ctx_create_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned flags,
+                       CUdevice device) {
+  const CUresult result = real<E>()(context, parameters, flags, device);
+  context_changed();
+  return result;
+}
+
+// Runtimes set the same context again and again.
+template <Entry E>
+CUresult ctx_set_current(CUcontext context) {
+  const CUresult result = real<E>()(context);
+  if (result != CUDA_SUCCESS || !this_thread.context_known || this_thread.context != context)
+    context_changed();
+  return result;
+}
+
+template <Entry E>
+CUresult ctx_push_current(CUcontext context) {
+  const CUresult result = real<E>()(context);
+  context_changed();
+  return result;
+}
+
+template <Entry E>
+CUresult ctx_pop_current(CUcontext* context) {
+  const CUresult result = real<E>()(context);
+  context_changed();
+  return result;
+}
+
+template <Entry E>
+CUresult ctx_destroy(CUcontext context) {
+  const CUresult result = real<E>()(context);
+  context_changed();
+  if (result == CUDA_SUCCESS) context_died(context);
+  return result;
+}
+
+template <Entry E>
+CUresult primary_ctx_release(CUdevice device) {
+  const CUcontext context = session_context_of(device);
+  const CUresult result = real<E>()(device);
+  context_changed();
+  unsigned flags = 0;
+  int alive = 1;
+  if (context != nullptr && result == CUDA_SUCCESS &&
+      real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &alive) == CUDA_SUCCESS &&
+      alive == 0) {
+    context_died(context);
+  }
+  return result;
+}
+
+template <Entry E>
+CUresult primary_ctx_reset(CUdevice device) {
+  const CUcontext context = session_context_of(device);
+  const CUresult result = real<E>()(device);
+  context_changed();
+  if (context != nullptr && result == CUDA_SUCCESS) context_died(context);
+  return result;
+}
+
+}  // namespace offload
+
+#define FAMILY_contexts DEFINE_HOOK
+#include "interpose/hooks/families.h"

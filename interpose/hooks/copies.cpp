@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of plain ranges. The synchronous ones run on the default stream.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/ranges.h"
+
+namespace offload {
+namespace {
+
+CUresult name_both(Operation& operation, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  statistics().copies.add();
+  const CUresult target = name_range(operation, to, bytes);
+  return target != CUDA_SUCCESS ? target : name_range(operation, from, bytes);
+}
+
+CUresult name_any(Operation& operation, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  const CUresult result = name_both(operation, to, from, bytes);
+  if (result == CUDA_SUCCESS)
+    watch_for_table(operation, to, reinterpret_cast<const void*>(from), bytes);
+  return result;
+}
+
+CUdeviceptr address_of(const void* host) {
+  return reinterpret_cast<CUdeviceptr>(host);
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult memcpy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  return operate<E>(nullptr, name, to, from, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  return operate<E>(stream, name, to, from, bytes, stream);
+}
+
+template <Entry E>
+CUresult memcpy_htod(CUdeviceptr to, const void* from, size_t bytes) {
+  const auto name = [=](Operation& operation) {
+    return name_any(operation, to, address_of(from), bytes);
+  };
+  return operate<E>(nullptr, name, to, from, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_htod_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_any(operation, to, address_of(from), bytes);
+  };
+  return operate<E>(stream, name, to, from, bytes, stream);
+}
+
+template <Entry E>
+CUresult memcpy_dtoh(void* to, CUdeviceptr from, size_t bytes) {
+  const auto name = [=](Operation& operation) {
+    return name_both(operation, address_of(to), from, bytes);
+  };
+  return operate<E>(nullptr, name, to, from, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_both(operation, address_of(to), from, bytes);
+  };
+  return operate<E>(stream, name, to, from, bytes, stream);
+}
+
+template <Entry E>
+CUresult memcpy_dtod(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  return operate<E>(nullptr, name, to, from, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  return operate<E>(stream, name, to, from, bytes, stream);
+}
+
+template <Entry E>
+CUresult memcpy_dtoa(CUarray to, size_t to_offset, CUdeviceptr from, size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_both(operation, 0, from, bytes); };
+  return operate<E>(nullptr, name, to, to_offset, from, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_atod(CUdeviceptr to, CUarray from, size_t from_offset, size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_both(operation, to, 0, bytes); };
+  return operate<E>(nullptr, name, to, from, from_offset, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                     size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  return operate<E>(nullptr, name, to, to_context, from, from_context, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  return operate<E>(stream, name, to, to_context, from, from_context, bytes, stream);
+}
+
+}  // namespace offload
+
+#define FAMILY_copies DEFINE_HOOK
+#include "interpose/hooks/families.h"

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/hooks/foreign_callers.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+namespace offload {
+namespace {
+
+constexpr int kPageBits = 12;
+constexpr size_t kSlots = 256;
+// Page number * 2 + verdict, plus 2 so that no entry is 0.
+constinit std::atomic<uint64_t> verdicts[kSlots]{};
+
+bool is_communication_library(const void* code) {
+  Dl_info where;
+  if (dladdr(code, &where) == 0 || where.dli_fname == nullptr) return false;
+  const char* slash = std::strrchr(where.dli_fname, '/');
+  const char* file = slash == nullptr ? where.dli_fname : slash + 1;
+  for (const char* name :
+       {"libnccl", "libnvshmem", "libucx", "libucp", "libuct", "libucs", "libucc"}) {
+    if (std::strncmp(file, name, std::strlen(name)) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool from_communication_library(const void* caller) {
+  const uint64_t page = reinterpret_cast<uintptr_t>(caller) >> kPageBits;
+  std::atomic<uint64_t>& slot = verdicts[page % kSlots];
+  const uint64_t known = slot.load(std::memory_order_relaxed);
+  if (known >> 1 == page + 1) return (known & 1) != 0;
+  const bool verdict = is_communication_library(caller);
+  slot.store((page + 1) << 1 | (verdict ? 1 : 0), std::memory_order_relaxed);
+  return verdict;
+}
+
+}  // namespace offload

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// For entries that take an address to where its use cannot be seen.
+
+#include "interpose/hooks/operation.h"
+
+namespace offload {
+
+// Brings the buffer around `address` home, for good. Not CUDA_SUCCESS: answer with that. An address
+// that is not ours is fine.
+inline CUresult keep(CUdeviceptr address) {
+  Session* active = session();
+  if (active == nullptr || !active->engine.owns(address)) return CUDA_SUCCESS;
+  const Status status = active->engine.keep(address, active->pins());
+  active->start_worker_if_wanted();
+  return status == Status::kNotOurs ? CUDA_SUCCESS : code_of(status);
+}
+inline CUresult keep(const void* address) {
+  return keep(reinterpret_cast<CUdeviceptr>(address));
+}
+
+}  // namespace offload

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches: what their arguments name.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+#include "interpose/life/fail_closed.h"
+#include "interpose/naming/scan.h"
+
+namespace offload {
+namespace {
+
+// A kernel that was not launched before: often the first of a library that was loaded just now.
+const Layout* learn_layout(Operation& operation, CUfunction function) {
+  look_for_bypasses(operation.session());
+  const Layout* layout = operation.session().layouts.learn(function);
+  if (!layout->known) {
+    operation.session().give_up(Reason::no_layouts,
+                                "the driver does not tell the parameters of a kernel");
+  }
+  return layout;
+}
+
+CUresult name_arguments(Operation& operation, CUfunction function, void** parameters,
+                        void** extra) {
+  statistics().launches.add();
+  if (extra != nullptr) {
+    const void* block = nullptr;
+    size_t bytes = 0;
+    if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
+    operation.engine().name_words(operation.pins(), block, bytes);
+    return CUDA_SUCCESS;
+  }
+  const Layout* layout = operation.session().layouts.find(function);
+  if (layout == nullptr) [[unlikely]]
+    layout = learn_layout(operation, function);
+  if (parameters != nullptr)
+    name_parameters(operation.engine(), operation.pins(), *layout, parameters);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                       CUstream stream, void** parameters, void** extra) {
+  const auto name = [&](Operation& operation) {
+    return name_arguments(operation, function, parameters, extra);
+  };
+  return operate<E>(stream, name, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                    shared_bytes, stream, parameters, extra);
+}
+
+template <Entry E>
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                          void** extra) {
+  if (config == nullptr) return real<E>()(config, function, parameters, extra);
+  const auto name = [&](Operation& operation) {
+    return name_arguments(operation, function, parameters, extra);
+  };
+  return operate<E>(config->hStream, name, config, function, parameters, extra);
+}
+
+template <Entry E>
+CUresult launch_cooperative_kernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                   void** parameters) {
+  const auto name = [&](Operation& operation) {
+    return name_arguments(operation, function, parameters, nullptr);
+  };
+  return operate<E>(stream, name, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                    shared_bytes, stream, parameters);
+}
+
+}  // namespace offload
+
+#define FAMILY_launches DEFINE_HOOK
+#include "interpose/hooks/families.h"

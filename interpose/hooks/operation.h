@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One operation of the program on its way through: name what it uses, begin, forward, end.
+
+#include "interpose/driver/table.h"
+#include "interpose/life/session.h"
+
+namespace offload {
+
+class Operation {
+ public:
+  explicit Operation(Session& session) : session_(session), pins_(session.pins()) {}
+
+  void name(CUdeviceptr address) { session_.engine.name(pins_, address); }
+  Engine& engine() { return session_.engine; }
+  Session& session() { return session_; }
+  ThreadPins& pins() { return pins_; }
+  bool names_something() const { return pins_.collected != 0; }
+
+  // All that was named is on the device and stays while the operation is submitted. Not
+  // CUDA_SUCCESS: answer with that, the operation is over.
+  CUresult begin(CUstream stream, bool per_thread) {
+    stream_ = session_.stream(stream, per_thread);
+    if (stream_ == kForeignStream) [[unlikely]]
+      return begin_on_foreign_stream();
+    const Status status = session_.engine.begin_op(pins_, stream_);
+    if (status != Status::kOk) [[unlikely]]
+      return refuse(status);
+    if (table_bytes_ != 0) session_.engine.host_data_copied(table_to_, table_from_, table_bytes_);
+    return CUDA_SUCCESS;
+  }
+  // With the driver's answer, which it returns.
+  CUresult end(CUresult result) {
+    statistics().operations.add();
+    if (stream_ != kForeignStream) {
+      session_.engine.end_op(pins_, stream_);
+    } else {
+      pins_.clear();
+    }
+    session_.start_worker_if_wanted();
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      note_result(result);
+    return result;
+  }
+  // The operation copies this host memory to that address of ours: it may be a table of pointers.
+  void copies_table(CUdeviceptr to, const void* from, size_t bytes) {
+    table_to_ = to;
+    table_from_ = from;
+    table_bytes_ = bytes;
+  }
+  // Nothing is to be done after all.
+  void drop() { pins_.clear(); }
+  StreamIndex stream() const { return stream_; }
+
+ private:
+  CUresult begin_on_foreign_stream();
+  CUresult refuse(Status status);
+
+  Session& session_;
+  ThreadPins& pins_;
+  StreamIndex stream_ = kForeignStream;
+  CUdeviceptr table_to_ = 0;
+  const void* table_from_ = nullptr;
+  size_t table_bytes_ = 0;
+};
+
+// Most hooks: `name(operation)` names what is used; CUDA_SUCCESS, or what to answer instead of
+// forwarding.
+template <Entry E, typename Name, typename... Arguments>
+inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
+  Session* active = session();
+  if (active == nullptr) return real<E>()(arguments...);
+  Operation operation(*active);
+  if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) {
+    operation.drop();
+    return wrong;
+  }
+  if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
+      refused != CUDA_SUCCESS)
+    return refused;
+  return operation.end(real<E>()(arguments...));
+}
+
+// The driver's code for what the engine says.
+CUresult code_of(Status status);
+// One line, now and then, that says who holds the memory.
+void say_out_of_memory(Session& session, uint64_t wanted_bytes);
+
+}  // namespace offload

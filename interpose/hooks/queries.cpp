@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program asks about our memory is answered by us: the driver would tell of pieces, of
+// host memory, or of nothing.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+#include "interpose/hooks/pointer_attributes.h"
+#include "interpose/life/start.h"
+
+namespace offload {
+namespace {
+
+// Before the first allocation the limit is only an option.
+void limit_info(size_t* free, size_t* total) {
+  if (!driver_in_use()) return;
+  *total = std::min<size_t>(*total, options().gpu_limit.of(*total));
+  *free = std::min(*free, *total);
+}
+
+// The driver may have less left than our limit allows.
+void session_info(Session& active, size_t driver_free, size_t* free, size_t* total) {
+  uint64_t ours_free = 0;
+  uint64_t ours_total = 0;
+  active.engine.memory_info(&ours_free, &ours_total);
+  const uint64_t mapped = active.engine.mapped_bytes();
+  const uint64_t unmapped =
+      active.config.limit_bytes > mapped ? active.config.limit_bytes - mapped : 0;
+  if (unmapped > driver_free && ours_free > unmapped - driver_free)
+    ours_free -= unmapped - driver_free;
+  *free = ours_free;
+  *total = ours_total;
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult mem_get_info(size_t* free, size_t* total) {
+  const CUresult result = real<E>()(free, total);
+  if (result != CUDA_SUCCESS || free == nullptr || total == nullptr || this_thread.inside)
+    return result;
+  Session* active = session();
+  if (active == nullptr) {
+    if (last_session() == nullptr) limit_info(free, total);
+  } else if (current_context() == active->device.context) {
+    session_info(*active, *free, free, total);
+  }
+  return result;
+}
+
+template <Entry E>
+CUresult mem_get_address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  Session* active = session();
+  if (active == nullptr || !active->engine.owns(address)) return real<E>()(base, bytes, address);
+  AllocationInfo allocation;
+  if (!active->engine.describe(address, &allocation)) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = allocation.base;
+  if (bytes != nullptr) *bytes = allocation.bytes;
+  return CUDA_SUCCESS;
+}
+
+template <Entry E>
+CUresult pointer_get_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  Session* active = session();
+  if (active == nullptr || !active->engine.owns(address) || value == nullptr) {
+    return real<E>()(value, attribute, address);
+  }
+  AllocationInfo allocation;
+  if (!active->engine.describe(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
+  const AttributeAnswer answer =
+      answer_attribute(active->device, allocation, attribute, address, value);
+  return answer == AttributeAnswer::kAskDriver ? real<E>()(value, attribute, address)
+         : answer == AttributeAnswer::kNone    ? CUDA_ERROR_INVALID_VALUE
+                                               : CUDA_SUCCESS;
+}
+
+// This form never fails for an address: what does not apply is null.
+template <Entry E>
+CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes, void** values,
+                                CUdeviceptr address) {
+  Session* active = session();
+  if (active == nullptr || !active->engine.owns(address) || attributes == nullptr ||
+      values == nullptr || count == 0) {
+    return real<E>()(count, attributes, values, address);
+  }
+  AllocationInfo allocation;
+  const bool live = active->engine.describe(address, &allocation);
+  for (unsigned i = 0; i < count; ++i) {
+    const AttributeAnswer answer =
+        live ? answer_attribute(active->device, allocation, attributes[i], address, values[i])
+             : AttributeAnswer::kNone;
+    if (answer == AttributeAnswer::kAskDriver) return real<E>()(count, attributes, values, address);
+    if (answer == AttributeAnswer::kNone) clear_attribute(attributes[i], values[i]);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace offload
+
+#define FAMILY_queries DEFINE_HOOK
+#include "interpose/hooks/families.h"

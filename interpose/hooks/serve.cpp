@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/hooks/serve.h"
+
+#include "interpose/hooks/foreign_callers.h"
+#include "interpose/hooks/operation.h"
+#include "interpose/life/fail_closed.h"
+
+namespace offload {
+namespace {
+
+constexpr uint64_t kAllocationsBetweenLooks = 512;
+
+void raise(std::atomic<uint64_t>& mark, uint64_t level) {
+  uint64_t known = mark.load(std::memory_order_relaxed);
+  while (known < level && !mark.compare_exchange_weak(known, level, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Session* session_that_serves(const void* caller) {
+  if (from_communication_library(caller)) {
+    statistics().passed_through(PassThrough::foreign_library);
+    return nullptr;
+  }
+  return session_for_allocation();
+}
+
+CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out) {
+  if (statistics().allocations.get() % kAllocationsBetweenLooks == 0) look_for_bypasses(active);
+  Address address = 0;
+  const Status status = stream == kNoStream
+                            ? active.engine.allocate(bytes, &active.pins(), &address)
+                            : active.engine.allocate_async(bytes, stream, &active.pins(), &address);
+  active.start_worker_if_wanted();
+  if (status == Status::kOutOfMemory) say_out_of_memory(active, bytes);
+  if (status != Status::kOk) return code_of(status);
+  *out = address;
+  raise(active.pool_used_high, active.engine.live_bytes());
+  raise(active.pool_reserved_high, active.engine.mapped_bytes());
+  return CUDA_SUCCESS;
+}
+
+}  // namespace offload

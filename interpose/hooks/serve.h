@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// An allocation that we serve, by either family of allocation hooks.
+
+#include "interpose/life/session.h"
+
+namespace offload {
+
+// The session that serves this caller's allocations; null: the driver does.
+Session* session_that_serves(const void* caller);
+
+// On `stream`, or for cuMemAlloc on kNoStream. Out of memory has been said.
+CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out);
+
+}  // namespace offload

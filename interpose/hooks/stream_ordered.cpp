@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync. We play the device's default pool;
+// others are the driver's.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+#include "interpose/hooks/serve.h"
+
+namespace offload {
+namespace {
+
+// Null: the driver serves.
+Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, CUstream stream,
+                           bool per_thread, StreamIndex* index) {
+  if (out == nullptr || bytes == 0) return nullptr;
+  Session* active = session_that_serves(caller);
+  if (active == nullptr) return nullptr;
+  *index = active->stream(stream, per_thread);
+  return *index == kForeignStream ? nullptr : active;
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult mem_alloc_async(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  StreamIndex index = kNoStream;
+  Session* active = session_on_stream(__builtin_return_address(0), out, bytes, stream,
+                                      RealType<E>::per_thread, &index);
+  if (active == nullptr || !active->default_pool_is_current.load(std::memory_order_relaxed)) {
+    return real<E>()(out, bytes, stream);
+  }
+  return serve(*active, bytes, index, out);
+}
+
+template <Entry E>
+CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool pool,
+                                   CUstream stream) {
+  StreamIndex index = kNoStream;
+  Session* active = session_on_stream(__builtin_return_address(0), out, bytes, stream,
+                                      RealType<E>::per_thread, &index);
+  if (active == nullptr || !active->is_default_pool(pool))
+    return real<E>()(out, bytes, pool, stream);
+  return serve(*active, bytes, index, out);
+}
+
+template <Entry E>
+CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
+  Session* active = session();
+  if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address, stream);
+  if (!active->engine.owns(address)) return real<E>()(address, stream);
+  const StreamIndex index = active->stream(stream, RealType<E>::per_thread);
+  // A stream that we cannot follow: the host waits for all of them.
+  const Status status = index == kForeignStream
+                            ? active->engine.free(address, &active->pins())
+                            : active->engine.free_async(address, index, &active->pins());
+  active->start_worker_if_wanted();
+  return code_of(status);
+}
+
+}  // namespace offload
+
+#define FAMILY_stream_ordered DEFINE_HOOK
+#include "interpose/hooks/families.h"

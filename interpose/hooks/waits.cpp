@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that wait for what the host or another device does later: nothing behind them may be
+// waited for by us. And flags in device memory, written in stream order.
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+
+namespace offload {
+namespace {
+
+constexpr auto kNamesNothing = [](Operation&) { return CUDA_SUCCESS; };
+
+// As operate(), with the engine told around the call.
+template <Entry E, typename Name, typename... Arguments>
+CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
+  Session* active = session();
+  if (active == nullptr) return real<E>()(arguments...);
+  Operation operation(*active);
+  name(operation);
+  if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
+      refused != CUDA_SUCCESS)
+    return refused;
+  const bool followed = operation.stream() != kForeignStream;
+  if (followed) active->engine.external_wait_begin(operation.stream());
+  const CUresult result = real<E>()(arguments...);
+  if (followed) active->engine.external_wait_end(operation.stream());
+  return operation.end(result);
+}
+
+bool waits(const CUstreamBatchMemOpParams& operation) {
+  return operation.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+         operation.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+}
+bool writes(const CUstreamBatchMemOpParams& operation) {
+  return operation.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+         operation.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult stream_wait_value_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  const auto name = [=](Operation& operation) { operation.name(at); };
+  return operate_waiting<E>(stream, name, stream, at, value, flags);
+}
+
+template <Entry E>
+CUresult stream_wait_value_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  const auto name = [=](Operation& operation) { operation.name(at); };
+  return operate_waiting<E>(stream, name, stream, at, value, flags);
+}
+
+template <Entry E>
+CUresult stream_write_value_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  const auto name = [=](Operation& operation) { return operation.name(at), CUDA_SUCCESS; };
+  return operate<E>(stream, name, stream, at, value, flags);
+}
+
+template <Entry E>
+CUresult stream_write_value_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  const auto name = [=](Operation& operation) { return operation.name(at), CUDA_SUCCESS; };
+  return operate<E>(stream, name, stream, at, value, flags);
+}
+
+template <Entry E>
+CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations,
+                             unsigned flags) {
+  if (operations == nullptr) return real<E>()(stream, count, operations, flags);
+  bool any_wait = false;
+  for (unsigned i = 0; i < count; ++i) any_wait |= waits(operations[i]);
+  const auto name = [=](Operation& operation) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (waits(operations[i])) operation.name(operations[i].waitValue.address);
+      if (writes(operations[i])) operation.name(operations[i].writeValue.address);
+    }
+    return CUDA_SUCCESS;
+  };
+  return any_wait ? operate_waiting<E>(stream, name, stream, count, operations, flags)
+                  : operate<E>(stream, name, stream, count, operations, flags);
+}
+
+template <Entry E>
+CUresult launch_host_func(CUstream stream, CUhostFn function, void* data) {
+  return operate_waiting<E>(stream, kNamesNothing, stream, function, data);
+}
+
+template <Entry E>
+CUresult stream_add_callback(CUstream stream, CUstreamCallback function, void* data,
+                             unsigned flags) {
+  return operate_waiting<E>(stream, kNamesNothing, stream, function, data, flags);
+}
+
+template <Entry E>
+CUresult wait_external_semaphores(const CUexternalSemaphore* semaphores,
+                                  const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* parameters,
+                                  unsigned count, CUstream stream) {
+  return operate_waiting<E>(stream, kNamesNothing, semaphores, parameters, count, stream);
+}
+
+}  // namespace offload
+
+#define FAMILY_waits DEFINE_HOOK
+#include "interpose/hooks/families.h"

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The end: the hooks forward, the worker stops, the summary is written. Nothing is freed. Runs from
+// atexit, registered after the driver's first initialisation so that it comes before the driver's
+// own end.
+
+namespace offload {
+
+// A driver was met: if nothing more comes of it, the summary says so.
+void report_at_exit();
+// A session was made.
+void end_session_at_exit();
+
+}  // namespace offload

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/life/fail_closed.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/doors/bypass.h"
+#include "interpose/doors/traps.h"
+#include "interpose/driver/own_call.h"
+#include "interpose/life/session.h"
+#include "interpose/life/start.h"
+#include "profiler/base/log.h"
+
+namespace offload {
+namespace {
+
+constexpr size_t kSentenceBytes = 160;
+
+bool begins_capture(const char* entry) {
+  return std::strncmp(entry, "cuStreamBeginCapture", 20) == 0;
+}
+
+bool trapped_entry_called(const char* entry) {
+  if (begins_capture(entry)) note_capture();
+  Session* active = session();
+  if (active == nullptr)
+    return false;  // there is nothing of ours that it could touch; it may be called again
+  statistics().passed_through(begins_capture(entry) ? PassThrough::capture
+                                                    : PassThrough::unknown_entry);
+  log_debug("the program called %s", entry);
+  char sentence[kSentenceBytes];
+  std::snprintf(sentence, sizeof(sentence),
+                "the program called %s, whose effect on memory liboffload does not know", entry);
+  active->give_up(Reason::unknown_entry, sentence);
+  return true;
+}
+
+}  // namespace
+
+void listen_to_traps() {
+  set_trap_listener(&trapped_entry_called);
+}
+
+void look_for_bypasses(Session& session) {
+  char file[256];
+  if (session.engine.retired() || !find_bypass(file, sizeof(file))) return;
+  char sentence[sizeof(file) + kSentenceBytes];
+  std::snprintf(sentence, sizeof(sentence),
+                "%s reaches the driver past liboffload (was it opened with RTLD_DEEPBIND?)", file);
+  session.give_up(Reason::bypassed, sentence);
+}
+
+// It cannot be told when that entry is called, so it counts as called now.
+void no_more_traps(const char* entry) {
+  trapped_entry_called(entry);
+}
+
+}  // namespace offload

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/life/make_session.h"
+
+#include <algorithm>
+
+#include "interpose/driver/probe.h"
+#include "interpose/life/pytorch.h"
+#include "interpose/life/session.h"
+#include "interpose/life/start.h"
+#include "profiler/base/host_memory.h"
+#include "profiler/base/log.h"
+#include "profiler/base/units.h"
+
+namespace offload {
+namespace {
+
+constinit PolicyStorage policy_storage{};
+
+// What keeps anything from being moved, as far as it is known now.
+bool may_move(const Device& device, const Policy& policy) {
+  const auto stays = [](Reason reason) {
+    statistics().set_reason(reason);
+    return false;
+  };
+  if (options().mode == Mode::kObserve) return stays(Reason::observing);
+  if (!policy.moves()) return stays(Reason::policy_none);
+  if (!device.layouts) {
+    statistics().passed_through(PassThrough::no_layouts);
+    log_warn(
+        "driver %d.%d does not tell what kernels take as arguments: nothing is moved; CUDA 12.4 or "
+        "newer does",
+        device.driver_version / 1000, device.driver_version % 1000 / 10);
+    return stays(Reason::no_layouts);
+  }
+  if (is_pytorch() && pytorch_allocator() == PytorchAlloc::kNative) {
+    log_info(
+        "PyTorch's own cache hides its tensors: nothing is moved; leave its allocator settings to "
+        "liboffload");
+    return stays(Reason::native_allocator);
+  }
+  return true;
+}
+
+EvictedShows decide_evicted(const Device& device) {
+  if (options().evicted == Evicted::kUnmapped) return EvictedShows::kNothing;
+  const char* obstacle =
+      device.host_memory ? probe_host_mapping(device) : "the device cannot map host memory";
+  if (obstacle == nullptr) return EvictedShows::kHostCopy;
+  const auto say = options().evicted == Evicted::kHost ? &log_warn : &log_info;
+  say("%s: addresses of moved buffers show nothing (OFFLOAD_EVICTED=unmapped)", obstacle);
+  return EvictedShows::kNothing;
+}
+
+EngineConfig make_config(const Device& device, bool move) {
+  const Options& wanted = options();
+  EngineConfig config;
+  config.granularity = device.granularity;
+  config.limit_bytes = std::min(wanted.gpu_limit.of(device.total_bytes), device.free_bytes);
+  config.host_limit_bytes = move ? wanted.host_limit.of(read_host_memory().headroom_bytes()) : 0;
+  config.min_size_bytes = wanted.min_size_bytes;
+  config.slot_chunk_bytes = wanted.slot_chunk_bytes;
+  config.grace_ops = static_cast<uint32_t>(wanted.grace_operations);
+  config.evicted = move ? decide_evicted(device) : EvictedShows::kNothing;
+  config.move = move;
+  config.finished_victims_only = wanted.victims == Victims::kFinished;
+  config.verify = wanted.verify;
+  config.free_is_fenced = is_pytorch() && pytorch_allocator() == PytorchAlloc::kUncached;
+  return config;
+}
+
+void say_start_line(const Session& session) {
+  const ShortText limit = format_size(session.config.limit_bytes);
+  const ShortText host = format_size(session.config.host_limit_bytes);
+  log_info("version " OFFLOAD_VERSION
+           ", %s, driver %d.%d: up to %s on the GPU, %s in host memory%s",
+           session.device.name, session.device.driver_version / 1000,
+           session.device.driver_version % 1000 / 10, limit.c_str(), host.c_str(),
+           session.config.move ? "" : "; nothing is moved");
+}
+
+}  // namespace
+
+Session* make_session() {
+  Device device;
+  if (!query_current_device(&device)) {
+    log_info("the current context is not a device's primary one: its memory is left alone");
+    return nullptr;
+  }
+  if (!device.virtual_memory) {
+    statistics().set_reason(Reason::no_device_support);
+    log_info("%s cannot map memory as liboffload needs it: its memory is left alone", device.name);
+    return nullptr;
+  }
+  Policy& policy = make_policy(options().policy, policy_config(options()), policy_storage);
+  const EngineConfig config = make_config(device, may_move(device, policy));
+  auto* session = own_new<Session>(device, config, policy);
+  if (session->open() != Status::kOk) {
+    statistics().set_reason(Reason::no_device_support);
+    return nullptr;
+  }
+  say_start_line(*session);
+  return session;
+}
+
+}  // namespace offload

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/life/session.h"
+
+#include "interpose/driver/errors.h"
+#include "interpose/driver/table.h"
+#include "interpose/life/exit.h"
+#include "interpose/life/make_session.h"
+#include "interpose/life/start.h"
+#include "interpose/naming/ask_driver.h"
+#include "profiler/base/log.h"
+
+namespace offload {
+
+constinit std::atomic<Session*> active_session{nullptr};
+
+namespace {
+
+constinit std::atomic<Session*> newest{nullptr};
+constinit std::atomic<bool> forwarding{false};  // for ever
+constinit std::atomic<void*> refused_context{
+    nullptr};                 // asked already: not one that can be managed
+constinit std::mutex making;  // only ever one session at a time is made; held across driver calls,
+                              // as nobody else waits for it
+
+void forward_after_sticky_error() {
+  statistics().set_reason(Reason::context_error);
+  forward_from_now_on(PassThrough::context_error);
+}
+
+}  // namespace
+
+Session::Session(const Device& device_found, const EngineConfig& engine_config, Policy& policy)
+    : device(device_found),
+      config(engine_config),
+      port(device_found),
+      engine(port, engine_config, policy, statistics()),
+      layouts(&ask_driver) {}
+
+Status Session::open() {
+  if (const Status status = port.open(); status != Status::kOk) return status;
+  if (const Status status = engine.initialise(); status != Status::kOk) return status;
+  CUmemoryPool current = nullptr;
+  if (real<Entry::cuDeviceGetDefaultMemPool>()(&default_pool, device.device) != CUDA_SUCCESS)
+    default_pool = nullptr;
+  if (real<Entry::cuDeviceGetMemPool>()(&current, device.device) == CUDA_SUCCESS) {
+    default_pool_is_current = current == default_pool;
+  }
+  return Status::kOk;
+}
+
+StreamIndex Session::find_stream(CUstream handle) {
+  ThreadState& thread = this_thread;
+  pins();  // adopts the thread, and with it its cache
+  const uint64_t generation = stream_generation();
+  const bool special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+  CUcontext context = nullptr;
+  if (special) {
+    context = current_context();
+  } else if (real<Entry::cuStreamGetCtx>()(handle, &context) != CUDA_SUCCESS) {
+    return kForeignStream;  // the driver will say what is wrong with it
+  }
+  StreamIndex index = kForeignStream;
+  if (context == device.context) {
+    unsigned long long id = 0;
+    if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
+      id = reinterpret_cast<uintptr_t>(handle);
+    index = engine.stream({handle, context}, id, handle == CU_STREAM_PER_THREAD);
+  }
+  if (thread.stream_generation != generation) {
+    for (ThreadState::CachedStream& cached : thread.streams) cached = {};
+    thread.stream_generation = generation;
+  }
+  thread.streams[cache_slot(handle)] = {handle, index};
+  return index;
+}
+
+void Session::adopt_thread() {
+  ThreadState& thread = this_thread;
+  if (thread.pins != nullptr) PinRegistry::give_back(thread.pins);
+  thread.pins = engine.pin_registry().acquire();
+  thread.owner = this;
+  thread.stream_generation = 0;
+  return_pins_at_thread_exit();
+}
+
+void Session::give_up(Reason reason, const char* sentence) {
+  statistics().set_reason(reason);
+  if (!config.move) return;
+  engine.retire(sentence, pins());
+}
+
+Session* last_session() {
+  return newest.load(std::memory_order_acquire);
+}
+
+Session* session_for_allocation() {
+  if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
+  CUcontext context = current_context();
+  if (Session* active = session(); active != nullptr)
+    return active->device.context == context ? active : nullptr;
+  if (context == nullptr || refused_context.load(std::memory_order_relaxed) == context ||
+      !driver_in_use())
+    return nullptr;
+  const std::lock_guard lock(making);
+  Session* made = active_session.load(std::memory_order_acquire);
+  if (made == nullptr) {
+    this_thread.inside = true;
+    made = make_session();
+    this_thread.inside = false;
+    if (made == nullptr) {
+      refused_context.store(context, std::memory_order_relaxed);
+      return nullptr;
+    }
+    made->earlier = newest.load(std::memory_order_relaxed);
+    newest.store(made, std::memory_order_release);
+    set_sticky_listener(&forward_after_sticky_error);
+    end_session_at_exit();
+    if (!forwarding.load(std::memory_order_relaxed))
+      active_session.store(made, std::memory_order_release);
+  }
+  return made->device.context == context ? made : nullptr;
+}
+
+bool was_ours(CUdeviceptr address) {
+  for (const Session* known = last_session(); known != nullptr; known = known->earlier) {
+    if (known->engine.owns(address)) return true;
+  }
+  return false;
+}
+
+void forward_from_now_on(PassThrough cause) {
+  forwarding.store(true, std::memory_order_relaxed);
+  if (active_session.exchange(nullptr, std::memory_order_acq_rel) != nullptr)
+    statistics().passed_through(cause);
+}
+
+void context_died(CUcontext context) {
+  Session* active = active_session.load(std::memory_order_acquire);
+  if (active == nullptr || active->device.context != context) return;
+  if (!active_session.compare_exchange_strong(active, nullptr, std::memory_order_acq_rel)) return;
+  forget_streams();
+  active->worker.stop();
+  active->engine.context_gone();
+}
+
+void note_result(CUresult result) {
+  if (is_sticky(result)) forward_after_sticky_error();
+}
+
+}  // namespace offload

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the hooks keep per host thread: its pins, which context is current, and the streams it used
+// last. Thread-local and small; constant-initialised, so that it is usable from the first
+// instruction to the last.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "interpose/engine/fence.h"
+
+namespace offload {
+
+struct Session;
+struct ThreadPins;
+
+struct ThreadState {
+  struct CachedStream {
+    void* handle = nullptr;  // never null: null stands for the legacy or the thread's own stream
+    StreamIndex index = kNoStream;
+  };
+  static constexpr size_t kCachedStreams = 8;
+
+  bool inside = false;         // in our own call of the driver: hooks forward
+  bool context_known = false;  // `context` is what is current on this thread
+  void* context = nullptr;
+  Session* owner = nullptr;  // the session that `pins` and `streams` belong to
+  ThreadPins* pins = nullptr;
+  uint64_t stream_generation = 0;  // of `streams`; 0: none are valid
+  CachedStream streams[kCachedStreams];
+};
+
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadState this_thread;
+
+// Any stream may have ended, and its handle may come back as another: every thread looks its
+// streams up again.
+void forget_streams();
+uint64_t stream_generation();
+// The current context of this thread changed.
+inline void context_changed() {
+  this_thread.context_known = false;
+  this_thread.stream_generation = 0;
+}
+
+// Hands the thread's pins back when the thread ends.
+void return_pins_at_thread_exit();
+
+}  // namespace offload

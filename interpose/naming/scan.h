@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which buffers do a kernel's arguments name? Every aligned 8-byte word of every parameter is held
+// against the window. On the launch path: no lock but the tables' own, no driver call, no
+// allocation.
+
+#include <cstddef>
+#include <cstring>
+
+#include "interpose/engine/engine.h"
+#include "interpose/naming/layouts.h"
+
+namespace offload {
+
+// Arguments as an array of pointers, one per parameter.
+inline void name_parameters(const Engine& engine, ThreadPins& pins, const Layout& layout,
+                            void* const* parameters) {
+  for (uint32_t i = 0; i < layout.runs; ++i) {
+    const WordRun run = layout.run[i];
+    const char* at = static_cast<const char*>(parameters[run.parameter]) + run.first;
+    for (uint32_t word = 0; word < run.words; ++word, at += sizeof(Address)) {
+      Address address;
+      std::memcpy(&address, at, sizeof(address));
+      engine.name(pins, address);
+    }
+  }
+}
+
+// Arguments as one block (`extra` of a launch): CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE up to
+// _END. False: not understood.
+bool find_argument_block(void* const* extra, const void** block, size_t* bytes);
+
+}  // namespace offload
