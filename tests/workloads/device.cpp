@@ -37,6 +37,7 @@ Tensor Queue::allocate(int64_t bytes, Role role, const char* name, int layer) {
   tensor->number = device_.tensors++;
   tensor->born_step = device_.step;
   tensor->born_op = device_.ops;
+  tensor->born_clock = device_.clock++;
   device_.live_bytes += bytes;
   device_.peak_bytes = std::max(device_.peak_bytes, device_.live_bytes);
   return tensor;
@@ -50,7 +51,8 @@ void Queue::release(Buffer& buffer) noexcept {
   {
     const std::lock_guard lock(device_.mutex);
     device_.live_bytes -= buffer.bytes;
-    if (device_.truth != nullptr) device_.truth->freed(buffer, device_.ops);
+    const int64_t clock = device_.clock++;
+    if (device_.truth != nullptr) device_.truth->freed(buffer, device_.ops, clock);
   }
   const char* api = device_.async_allocator ? "cudaFreeAsync" : "cudaFree";
   const cudaError_t code =

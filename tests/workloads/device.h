@@ -23,6 +23,7 @@ struct Device {
   std::mutex mutex;  // guards the rest
   int64_t ops = 0;   // submitted so far
   int64_t tensors = 0;
+  int64_t clock = 0;  // allocations and frees so far
   int64_t live_bytes = 0;
   int64_t peak_bytes = 0;
 };

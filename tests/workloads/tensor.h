@@ -53,6 +53,7 @@ struct Buffer {
   int64_t number = 0;
   int64_t born_step = 0;
   int64_t born_op = 0;
+  int64_t born_clock = 0;
   std::vector<Use> uses;
 };
 

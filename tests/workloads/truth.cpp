@@ -18,7 +18,7 @@ void Truth::op(int64_t op, const char* kind, const char* name, const char* queue
        << queue << R"(","step":)" << step << R"(,"thread":")" << thread_name << "\"}\n";
 }
 
-void Truth::freed(const Buffer& buffer, int64_t ops) {
+void Truth::freed(const Buffer& buffer, int64_t ops, int64_t clock) {
   // What was allocated to be saved, but never was, is no activation.
   const Role role =
       buffer.role == Role::kActivation && !buffer.saved ? Role::kTemporary : buffer.role;
@@ -32,7 +32,7 @@ void Truth::freed(const Buffer& buffer, int64_t ops) {
          << "\"]";
     comma = ",";
   }
-  out_ << R"(],"freed":)" << ops << "}\n";
+  out_ << R"(],"freed":)" << ops << R"(,"clock":[)" << buffer.born_clock << "," << clock << "]}\n";
 }
 
 void Truth::name_thread(const char* name) {

@@ -9,8 +9,8 @@
 //   out"|"fill","name":KERNEL,"queue":"compute"|"optimizer","step":S,
 //    "thread":"main"|"backward"}
 // for each operation submitted, N counting from 0, and
-//   {"tensor":I,"role":R,"name":NAME,"layer":L,"bytes":B,"address":"0x..","step":S,"born":N,"uses":[[N,"r"|"w"|"rw"],...],
-//    "freed":N}
+//   {"tensor":I,"role":R,"name":NAME,"layer":L,"bytes":B,"address":"0x..","step":S,"born":N,
+//    "uses":[[N,"r"|"w"|"rw"],...],"freed":N,"clock":[A,F]}
 // for each tensor when it is freed. I counts allocations from 0. `born` and `freed` are how many
 // operations had been submitted when it was allocated and freed, so op N uses a tensor only if born
 // <= N < freed. `step` is that of its birth, counted from 1 as on stdout, 0 before the first. layer
@@ -34,7 +34,7 @@ class Truth {
 
   // The caller serialises the calls.
   void op(int64_t op, const char* kind, const char* name, const char* queue, int64_t step);
-  void freed(const Buffer& buffer, int64_t ops);
+  void freed(const Buffer& buffer, int64_t ops, int64_t clock);
 
   // Names the calling thread for the ops that it submits.
   static void name_thread(const char* name);
