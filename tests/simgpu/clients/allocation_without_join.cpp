@@ -11,6 +11,8 @@ int simgpu::client::run(bool right) {
   MUST(cuMemAllocAsync(&data, kBytes, owner));
   if (right) join(user, owner);
   launch_fill(user, data, 1);
-  cuCtxSynchronize();  // the kernel may have faulted
+  const CUresult result = cuCtxSynchronize();
+  if (!right && result != CUDA_SUCCESS) return refused(result, CUDA_ERROR_ILLEGAL_ADDRESS);
+  MUST(result);
   return 0;
 }

@@ -12,6 +12,8 @@ int simgpu::client::run(bool right) {
   launch_fill(user, data, 1);
   if (right) join(other, user);
   MUST(cuMemFreeAsync(data, other));
-  cuCtxSynchronize();  // the kernel may have faulted
+  const CUresult result = cuCtxSynchronize();
+  if (!right && result != CUDA_SUCCESS) return refused(result, CUDA_ERROR_ILLEGAL_ADDRESS);
+  MUST(result);
   return 0;
 }

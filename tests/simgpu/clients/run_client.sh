@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run_client.sh PROGRAM VARIANT STATUS [WORD]: runs a client and compares how it ends. A right client ends with status 0
-# and says nothing; a wrong one with STATUS, and WORD on stderr.
+# run_client.sh PROGRAM right: the client must end with status 0 and say nothing.
+# run_client.sh PROGRAM wrong STATUS:WORD...: it must end in one of these ways, WORD being part of what it says. Where the
+# order of host and device decides between a report and a fault, both are right.
 set -uo pipefail
-program=$1 variant=$2 wanted=$3 word=${4-}
+program=$1 variant=$2
+shift 2
 said=$("$program" "$variant" 2>&1)
 status=$?
-if [[ $status -ne $wanted ]]; then
-  printf 'status %d instead of %d; it said:\n%s\n' "$status" "$wanted" "$said"
+if [[ $variant == right ]]; then
+  [[ $status -eq 0 && -z $said ]] && exit 0
+  printf 'status %d instead of 0 and silence; it said:\n%s\n' "$status" "$said"
   exit 1
 fi
-if [[ -z $word && -n $said ]]; then
-  printf 'it should have said nothing, but said:\n%s\n' "$said"
-  exit 1
-fi
-if [[ $said != *"$word"* ]]; then
-  printf 'it should have said "%s", but said:\n%s\n' "$word" "$said"
-  exit 1
-fi
+for ending in "$@"; do
+  [[ $status -eq ${ending%%:*} && $said == *"${ending#*:}"* ]] && exit 0
+done
+printf 'status %d; expected: %s; it said:\n%s\n' "$status" "$*" "$said"
+exit 1

@@ -14,7 +14,9 @@ int simgpu::client::run(bool right) {
   if (right) MUST(cuStreamSynchronize(stream));
   MUST(cuMemUnmap(address, granule()));
   MUST(cuMemRelease(handle));
-  cuCtxSynchronize();  // the kernel may have faulted
+  const CUresult result = cuCtxSynchronize();
+  if (!right && result != CUDA_SUCCESS) return refused(result, CUDA_ERROR_ILLEGAL_ADDRESS);
+  MUST(result);
   if (right) MUST(cuMemAddressFree(address, granule()));
   return 0;
 }

@@ -121,13 +121,15 @@ TEST(EntryPoints, HonourVersionAndFlavor) {
                                                &result));
   EXPECT_EQ(result, cudaDriverEntryPointVersionNotSufficent);
   EXPECT_EQ(new_entry, nullptr);
-  EXPECT_CUDA(cudaGetDriverEntryPoint("cuNoSuchThing", &new_entry, cudaEnableDefault, &result));
+  EXPECT_CUDA(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &new_entry, CUDART_VERSION,
+                                               cudaEnableDefault, &result));
   EXPECT_EQ(result, cudaDriverEntryPointSymbolNotFound);
   void* legacy = nullptr;
   void* per_thread = nullptr;
-  EXPECT_CUDA(cudaGetDriverEntryPoint("cuMemcpyAsync", &legacy, cudaEnableLegacyStream, &result));
-  EXPECT_CUDA(cudaGetDriverEntryPoint("cuMemcpyAsync", &per_thread,
-                                      cudaEnablePerThreadDefaultStream, &result));
+  EXPECT_CUDA(cudaGetDriverEntryPointByVersion("cuMemcpyAsync", &legacy, CUDART_VERSION,
+                                               cudaEnableLegacyStream, &result));
+  EXPECT_CUDA(cudaGetDriverEntryPointByVersion("cuMemcpyAsync", &per_thread, CUDART_VERSION,
+                                               cudaEnablePerThreadDefaultStream, &result));
   EXPECT_NE(legacy, per_thread);
 }
 

@@ -40,7 +40,7 @@ TEST(Memory, CopiesGoWhereTheirKindSays) {
   EXPECT_EQ(back, numbers);
   EXPECT_CUDA(cudaMemcpy(back.data(), numbers.data() + 1, 4, cudaMemcpyHostToHost));
   EXPECT_EQ(back[0], 6);
-  EXPECT_EQ(cudaMemcpy(back.data(), b.data(), 4, static_cast<cudaMemcpyKind>(9)),
+  EXPECT_EQ(cudaMemcpy(back.data(), b.data(), 4, static_cast<cudaMemcpyKind>(7)),
             cudaErrorInvalidMemcpyDirection);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidMemcpyDirection);
 }
