@@ -27,8 +27,10 @@ Status Engine::free(Address base, ThreadPins*) {
 
 Status Engine::free_async(Address base, StreamIndex stream, ThreadPins*) {
   Lock lock(mutex_);
+  if (!owns(base)) return Status::kNotOurs;
+  // What the program ordered before the free, it ordered by making this stream wait.
   Fence fence;
-  if (const Point now = streams_.now(stream); now.position != 0) fence.add(now);
+  fence.add(streams_.here(stream));
   return free_with(base, std::move(fence), lock);
 }
 
