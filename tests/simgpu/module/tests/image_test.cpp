@@ -58,6 +58,15 @@ TEST(Image, FindsKernelsAndTwinsButNothingElse) {
   EXPECT_EQ(image->find("other"), image->find("other"));
 }
 
+TEST(Image, FindsTheTwinsBesideTheExecutable) {
+  const auto image = load_text(kTwo);
+  const Kernel* kernel = image->find("beside_executable");
+  ASSERT_NE(kernel, nullptr);
+  Device device(64);
+  ASSERT_TRUE(device.run(*kernel, device.launch(1, 1), device.address(8)));
+  EXPECT_EQ(device.get<int>(8), 77);
+}
+
 TEST(Image, RefusesWhatIsNoCode) {
   std::string error;
   EXPECT_EQ(load_image("no code at all", &error), nullptr);

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -51,13 +52,28 @@ TEST(Device, ThePrimaryContextComesWithTheFirstCallThatNeedsIt) {
 }
 
 TEST(Device, ResetGivesAFreshContext) {
+  cudaEvent_t event = nullptr;
+  ASSERT_CUDA(cudaEventCreate(&event));
+  ASSERT_CUDA(cudaDeviceReset());
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
   void* pointer = nullptr;
   ASSERT_CUDA(cudaMalloc(&pointer, 4096));
-  ASSERT_CUDA(cudaDeviceReset());
-  EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
-  ASSERT_CUDA(cudaMalloc(&pointer, 4096));
   EXPECT_CUDA(cudaFree(pointer));
+  // Another thread still had the old context current.
+  std::atomic<int> step{0};
+  std::thread other([&] {
+    EXPECT_CUDA(cudaFree(nullptr));
+    step = 1;
+    while (step != 2) std::this_thread::yield();
+    void* mine = nullptr;
+    EXPECT_CUDA(cudaMalloc(&mine, 4096));
+    EXPECT_CUDA(cudaFree(mine));
+  });
+  while (step != 1) std::this_thread::yield();
+  EXPECT_CUDA(cudaDeviceReset());
+  step = 2;
+  other.join();
 }
 
 TEST(Device, PropertiesArePlausible) {
