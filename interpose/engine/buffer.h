@@ -25,6 +25,7 @@ struct Extent {
   Buffer* owner = nullptr;       // null: in the pool
   uint32_t piece = 0;            // index in the owner
   Fence fence;                   // in the pool: what must pass before a new owner writes it
+  Fence read_by;  // copies of evictions that were called off: they harm nobody, but must not fault
 };
 
 // Host memory that holds one evicted extent.

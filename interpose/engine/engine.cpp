@@ -169,7 +169,7 @@ void Engine::trim(uint64_t keep_bytes) {
   }
   while (extents_.mapped_bytes() > keep_bytes) {
     Extent* extent =
-        extents_.find([&](Extent& candidate) { return streams_.passed(candidate.fence); });
+        extents_.find([&](Extent& candidate) { return finished_with(candidate); });
     if (extent == nullptr) break;
     extents_.take(extent);
     if (!unshow(extent, lock)) {

@@ -175,6 +175,7 @@ class Engine {
   };
   Room make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock);
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
+  bool finished_with(Extent& extent);
   bool unshow(Extent* extent, Lock& lock);
   Extent* take_pooled(uint32_t granules);
   Extent* take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status);

@@ -138,6 +138,7 @@ void Engine::cancel(Buffer& buffer) {
     if (piece.state == PieceState::kLeaving) {
       if (piece.slot != nullptr) slots_.put(piece.slot, piece.copied);
       piece.slot = nullptr;
+      if (piece.has_copy) piece.extent->read_by.add(piece.copied);
       piece.state = PieceState::kResident;
       leaving_bytes_ -= bytes_of(piece);
       statistics_.host_bytes.subtract(bytes_of(piece));

@@ -89,7 +89,7 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
   if (extents_.pool_bytes() + extents_.uncreated_bytes() < wanted) return false;
   while (extents_.uncreated_bytes() < wanted) {
     Extent* extent = extents_.find([&](Extent& candidate) {
-      return candidate.shown_elsewhere == 0 && streams_.passed(candidate.fence);
+      return candidate.shown_elsewhere == 0 && finished_with(candidate);
     });
     if (extent == nullptr) {
       if (!may_wait || streams_.external_wait_pending()) return false;
@@ -97,6 +97,7 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
       if (extent == nullptr) return false;
       extents_.take(extent);
       wait_on_host(extent->fence, HostWait::reuse_of_an_address, lock);
+      wait_on_host(extent->read_by, HostWait::reuse_of_an_address, lock);
       if (!unshow(extent, lock)) {
         put_back(extent, extent->fence);
         return false;
@@ -107,6 +108,11 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
     extents_.destroy(extent);
   }
   return true;
+}
+
+// Whether all that the GPU was given to do with the extent is done.
+bool Engine::finished_with(Extent& extent) {
+  return streams_.passed(extent.fence) && streams_.passed(extent.read_by);
 }
 
 // Former owners' addresses stop showing the extent, now.
