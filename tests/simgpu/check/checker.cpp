@@ -13,6 +13,7 @@ namespace simgpu {
 namespace {
 
 constexpr int kDeepestTaint = 16;
+constexpr size_t kRememberedReaders = 256;  // of one copy's result
 
 std::string hex(uint64_t value) {
   char text[24];
@@ -43,9 +44,22 @@ AccessMap& Checker::map_of(int space) {
   return maps_[static_cast<size_t>(space < 0 ? kMaxDevices + 1 : space)];
 }
 
-bool Checker::is_copy(const Use& use) {
-  const Tag* tag = tags_.find(use.tag);
+bool Checker::is_copy(TagId id) {
+  const Tag* tag = tags_.find(id);
   return tag != nullptr && tag->kind == OpClass::kCopy;
+}
+
+void Checker::note_reader(const Use& writer, int space, uint64_t begin, uint64_t end) {
+  if (!is_copy(writer.tag)) return;
+  std::vector<Reader>& readers = tags_.find(writer.tag)->readers;
+  if (!readers.empty()) {
+    Reader& last = readers.back();
+    if (last.tag == doer_.tag && last.space == space && last.end == begin) {
+      last.end = end;
+      return;
+    }
+  }
+  if (readers.size() < kRememberedReaders) readers.push_back({doer_.tag, space, begin, end});
 }
 
 void Checker::begin(const Stream& stream, OpClass kind, std::string_view name) {
@@ -80,6 +94,7 @@ void Checker::read(const Segment& segment) {
                        address_range(segment, from, to));
           access.taint = Taint::kNone;  // once is enough
         }
+        note_reader(access.write, space, from, to);
         std::erase_if(access.reads, [&](const Use& use) { return use.agent == doer_.agent; });
         access.reads.push_back(mine());
       });
@@ -90,7 +105,7 @@ void Checker::check_write(int space, uint64_t begin, uint64_t end, const Access&
   if (!ordered(before.write)) report_race("writes", before.write, at, begin, "wrote");
   for (const Use& read : before.reads) {
     if (ordered(read)) continue;
-    if (is_copy(read) && in_device_memory(space)) {
+    if (is_copy(read.tag) && in_device_memory(space)) {
       taint_results(read.tag, doer_.tag, space, begin, end, 0);
     } else {
       report_race("writes", read, at, begin, "read");
@@ -181,6 +196,7 @@ void Checker::copy_piece(const Segment* from, const Segment* to, size_t bytes) {
                      address_range(*from, a, b));
         access.taint = Taint::kNone;
       }
+      note_reader(access.write, space, a, b);
       std::erase_if(access.reads, [&](const Use& use) { return use.agent == doer_.agent; });
       access.reads.push_back(mine());
       stretches.push_back(stretch);
@@ -212,33 +228,37 @@ void Checker::taint_results(TagId copy, TagId other, int space, uint64_t begin, 
                             int depth) {
   const Tag* tag = tags_.find(copy);
   if (tag == nullptr || depth > kDeepestTaint) return;
+  Access tainted;
+  tainted.taint = Taint::kRaced;
+  tainted.taint_copy = copy;
+  tainted.taint_other = other;
+  // Copies: the recursion may add to them.
   const std::vector<CopiedPiece> pieces = tag->pieces;
+  const std::vector<Reader> readers = tag->readers;
   for (const CopiedPiece& piece : pieces) {
     if (piece.from_space != space) continue;
     const uint64_t from = std::max(begin, piece.from);
     const uint64_t to = std::min(end, piece.from + piece.bytes);
     if (from >= to) continue;
     const uint64_t target = piece.to + (from - piece.from);
-    std::vector<std::pair<Use, std::pair<uint64_t, uint64_t>>> later;
-    map_of(piece.to_space)
-        .update(target, target + (to - from), [&](uint64_t a, uint64_t b, Access& access) {
-          if (access.write.tag != copy) return;  // overwritten since
-          access.taint = Taint::kRaced;
-          access.taint_copy = copy;
-          access.taint_other = other;
-          for (const Use& read : access.reads) later.push_back({read, {a, b}});
-        });
-    for (const auto& [read, range] : later) {
-      if (is_copy(read)) {
-        taint_results(read.tag, other, piece.to_space, range.first, range.second, depth + 1);
-        continue;
-      }
-      Access access;
-      access.taint = Taint::kRaced;
+    const uint64_t target_end = target + (to - from);
+    map_of(piece.to_space).update(target, target_end, [&](uint64_t, uint64_t, Access& access) {
+      if (access.write.tag != copy) return;  // overwritten since
+      access.taint = tainted.taint;
       access.taint_copy = copy;
       access.taint_other = other;
-      report_taint(access, tags_.describe(read.tag) + " has read",
-                   "offset " + hex(range.first) + " of a device's memory");
+    });
+    for (const Reader& reader : readers) {
+      const uint64_t first = std::max(target, reader.begin);
+      const uint64_t last = std::min(target_end, reader.end);
+      if (reader.space != piece.to_space || first >= last) continue;
+      if (is_copy(reader.tag)) {
+        taint_results(reader.tag, other, piece.to_space, first, last, depth + 1);
+      } else {
+        report_taint(tainted, tags_.describe(reader.tag) + " has read",
+                     std::to_string(last - first) + " bytes at offset " + hex(first) +
+                         " of memory " + std::to_string(piece.to_space));
+      }
     }
   }
 }

@@ -73,7 +73,9 @@ class Checker {
   bool ordered(const Use& use) const {
     return use.number == 0 || doer_.clock->covers(use.agent, use.number);
   }
-  bool is_copy(const Use& use);
+  bool is_copy(TagId tag);
+  // The current operation reads these bytes; if a copy wrote them, that copy must know.
+  void note_reader(const Use& writer, int space, uint64_t begin, uint64_t end);
   Use mine() const { return {doer_.agent, doer_.number, doer_.tag}; }
   void note_use(Mapping& mapping) const;
   // Conflicts of a write by the current operation with what was there.

@@ -40,6 +40,7 @@ TagId Tags::add(OpClass kind, std::string_view name, uint64_t stream_id, uint64_
   tag.stream_id = stream_id;
   tag.number = number;
   tag.pieces.clear();
+  tag.readers.clear();
   return id;
 }
 

@@ -22,13 +22,22 @@ struct CopiedPiece {
   uint64_t bytes;
 };
 
+// Who has read what a copy wrote, while it was still that.
+struct Reader {
+  TagId tag;
+  int space;
+  uint64_t begin;
+  uint64_t end;
+};
+
 struct Tag {
   TagId id = 0;
   OpClass kind = OpClass::kKernel;
   const char* name = "";
   uint64_t stream_id = 0;
   uint64_t number = 0;
-  std::vector<CopiedPiece> pieces;
+  std::vector<CopiedPiece> pieces;  // copies only, as are the readers
+  std::vector<Reader> readers;
 };
 
 class Tags {

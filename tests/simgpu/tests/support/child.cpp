@@ -11,13 +11,23 @@ namespace simgpu::test {
 
 namespace {
 
+int failed_parts() {
+  const auto* result = testing::UnitTest::GetInstance()->current_test_info()->result();
+  int failed = 0;
+  for (int i = 0; i < result->total_part_count(); ++i) {
+    if (result->GetTestPartResult(i).failed()) ++failed;
+  }
+  return failed;
+}
+
 [[noreturn]] void be_child(const Environment& environment, const std::function<void()>& body,
                            int errors) {
   dup2(errors, STDERR_FILENO);
   alarm(60);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const int before = failed_parts();
   body();
-  std::exit(::testing::Test::HasFailure() ? 1 : 0);
+  std::exit(failed_parts() > before ? 1 : 0);
 }
 
 }  // namespace
