@@ -26,7 +26,9 @@ class Driver {
   }
   std::string name(CUresult code) const {
     const char* text = nullptr;
-    if (call("cuGetErrorName", &::cuGetErrorName, code, &text) != CUDA_SUCCESS || text == nullptr) {
+    // Only the type is taken: the entry itself would have to be linked.
+    auto* type = static_cast<std::remove_pointer_t<decltype(&::cuGetErrorName)>*>(nullptr);
+    if (call("cuGetErrorName", type, code, &text) != CUDA_SUCCESS || text == nullptr) {
       text = "an unknown error";
     }
     return std::string(text) + " (" + std::to_string(code) + ")";
@@ -40,8 +42,8 @@ class Driver {
 // Named once: cuda.h renames entries that have versions, and the symbol must be the renamed one.
 #define DRIVER_NAME_OF(entry) #entry
 #define DRIVER_NAME(entry) DRIVER_NAME_OF(entry)
-#define CALL(driver, entry, ...)    \
-  (driver).call(DRIVER_NAME(entry), \
-                static_cast<std::remove_pointer_t<decltype(&::entry)>*>(nullptr) __VA_OPT__(, ) __VA_ARGS__)
+#define CALL(driver, entry, ...)                                                             \
+  (driver).call(DRIVER_NAME(entry), static_cast<std::remove_pointer_t<decltype(&::entry)>*>( \
+                                        nullptr) __VA_OPT__(, ) __VA_ARGS__)
 
 }  // namespace offload::cli

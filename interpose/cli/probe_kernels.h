@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernel of `offload doctor --probe`: adds 1 to each of `count` words, `passes` times over. PTX by hand, so that no compiler is
-// needed where it runs.
+// The kernel of `offload doctor --probe`: adds 1 to each of `count` words, `passes` times over. PTX
+// by hand, so that no compiler is needed where it runs.
 
 namespace offload::cli {
 
