@@ -145,6 +145,7 @@ class Engine {
   void order_behind_fill(Buffer& buffer, StreamIndex stream);
 
   // eviction.cpp
+  uint64_t resident_bytes(const Buffer& buffer) const;
   bool evictable(const Buffer& buffer, bool waive_grace) const;
   Fence leave_fence(const Buffer& buffer, bool waive_grace);
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);

@@ -9,13 +9,24 @@ namespace offload {
 
 // What can be said without a claim. Whether somebody pins it is asked after the claim.
 bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
-  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kResident) return false;
+  const BufferState state = buffer.state.load(std::memory_order_relaxed);
+  // A buffer may be half away (host memory or room ran short); the other half can go, too.
+  const bool half = state == BufferState::kMoving && resident_bytes(buffer) != 0;
+  if (state != BufferState::kResident && !half) return false;
   if (buffer.kept != 0) return false;
   const bool used = buffer.has_content.load(std::memory_order_relaxed);
   if (!used && !holds(Clause::kUnusedIsEvictable)) return false;
   if (waive_grace || !holds(Clause::kGrace)) return true;
   const uint64_t last = std::max(buffer.last_op.load(std::memory_order_relaxed), buffer.birth_op);
   return streams_.ops() >= last + config_.grace_ops;
+}
+
+uint64_t Engine::resident_bytes(const Buffer& buffer) const {
+  uint64_t bytes = 0;
+  for (const Piece& piece : buffer.pieces) {
+    if (piece.state == PieceState::kResident) bytes += bytes_of(piece);
+  }
+  return bytes;
 }
 
 // e1: every use on every stream, the fill, and every stream that ran an op during grace.
@@ -47,16 +58,17 @@ Fence Engine::leave_fence(const Buffer& buffer, bool waive_grace) {
 uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   // The claim, before e1 is taken: an op of another thread either sees it, or is seen by the look
   // at the pins.
+  const BufferState before = buffer.state.load(std::memory_order_relaxed);
   buffer.state.store(BufferState::kMoving, std::memory_order_seq_cst);
   if (holds(Clause::kClaimChecksPins) && pin_registry_.pinned(&buffer)) {
-    buffer.state.store(BufferState::kResident, std::memory_order_release);
+    buffer.state.store(before, std::memory_order_release);
     return 0;
   }
   Fence leave = leave_fence(buffer, waive_grace);
   const bool only_finished = config_.finished_victims_only ||
                              (holds(Clause::kExternalFlag) && streams_.external_wait_pending());
   if (only_finished && !streams_.passed(leave)) {
-    buffer.state.store(BufferState::kResident, std::memory_order_release);
+    buffer.state.store(before, std::memory_order_release);
     return 0;
   }
   uint64_t bytes = 0;
@@ -67,6 +79,7 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
     begin = transfers_.begin(Lane::kOut);
   }
   for (Piece& piece : buffer.pieces) {
+    if (piece.state != PieceState::kResident) continue;
     if (!evict_piece(buffer, piece, leave, for_restore)) break;
     bytes += bytes_of(piece);
   }
@@ -76,7 +89,7 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   } else if (begin != nullptr) {
     streams_.recycle_timed(begin);
   }
-  if (bytes == 0) buffer.state.store(BufferState::kResident, std::memory_order_release);
+  if (bytes == 0) buffer.state.store(before, std::memory_order_release);
   if (bytes != 0) wants_worker_.store(true, std::memory_order_relaxed);
   return bytes;
 }
