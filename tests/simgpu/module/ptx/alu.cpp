@@ -100,7 +100,8 @@ uint64_t extract_field(T a, uint64_t position, uint64_t length) {
   // Beyond the top a signed field repeats the sign bit.
   const bool sign = std::is_signed_v<T> &&
                     (bits >> std::min<uint64_t>(position + length - 1, kBits - 1) & 1U) != 0;
-  Unsigned<T> field = position < kBits ? static_cast<Unsigned<T>>(bits >> position) : 0;
+  Unsigned<T> field = 0;
+  if (position < kBits) field = static_cast<Unsigned<T>>(bits >> position);
   const uint64_t have = position < kBits ? std::min<uint64_t>(length, kBits - position) : 0;
   if (have < kBits) {
     const auto mask = static_cast<Unsigned<T>>((Unsigned<T>{1} << have) - 1);
