@@ -19,7 +19,8 @@
 constexpr int kLanes = 16;
 constexpr int kGroupsPerBlock = 8;
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || \
+    defined(GPT_THREADS_AS_LANES)  // the latter: a test runs the CUDA side on host threads
 #include "tests/workloads/kernels/lanes_cuda.h"
 #else
 #include "tests/workloads/kernels/lanes_cpu.h"

@@ -9,6 +9,7 @@
 
 #include "tests/workloads/kernels/dialect.h"
 #include "tests/workloads/random.h"
+#include "tests/workloads/tests/threads_runner.h"
 
 namespace gpt {
 
@@ -49,7 +50,36 @@ void run_checked(const std::string& name, Groups groups, std::vector<void*> argu
       },
       &claimed);
   EXPECT_EQ(claimed, expected) << name;
+
+  // What it writes, it writes to copies on the threads' side.
+  std::vector<Floats> copies;
+  std::vector<void*> pointers;
+  std::vector<const float*> originals;
+  copies.reserve(arrays.size());
+  pointers.reserve(arrays.size());
+  std::vector<void*> threads_arguments = arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (const Array& array : arrays) {
+      if (!array.is_written || twin.parameter_size[i] != sizeof(void*) ||
+          *static_cast<void**>(arguments[i]) != array.data) {
+        continue;
+      }
+      const auto* data = static_cast<const float*>(array.data);
+      originals.push_back(data);
+      copies.emplace_back(data, data + array.bytes / sizeof(float));
+      pointers.push_back(copies.back().data());
+      threads_arguments[i] = &pointers.back();
+    }
+  }
   twin.run(&launch, arguments.data());
+  run_on_threads(name, launch, threads_arguments.data());
+  for (size_t a = 0; a < copies.size(); ++a) {
+    for (size_t i = 0; i < copies[a].size(); ++i) {
+      const double value = double(originals[a][i]);
+      ASSERT_NEAR(double(copies[a][i]), value, 1e-5 * (1.0 + std::abs(value)))
+          << name << " as threads, array " << a << ", element " << i;
+    }
+  }
 }
 
 Floats random_floats(int64_t count, uint64_t seed) {

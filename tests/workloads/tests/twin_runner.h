@@ -43,7 +43,8 @@ inline Array null() {
   return {nullptr, 0, false, false};
 }
 
-// Expects the twin's access set to be exactly these arrays, then runs it.
+// Expects the twin's access set to be exactly these arrays, runs it, and expects that the kernel's
+// CUDA side, run on host threads, computes the same but for rounding.
 void run_checked(const std::string& name, Groups groups, std::vector<void*> arguments,
                  const std::vector<Array>& arrays);
 
