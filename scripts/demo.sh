@@ -29,7 +29,7 @@ run() {
   if [ "${GPU:-simulated}" = real ]; then
     env "$@" ${memory:+OFFLOAD_GPU_LIMIT=$memory} "$build/workloads/train_gpt" "${options[@]}"
   else
-    SIMGPU_BUILD=$build/simgpu "$root/scripts/simgpu" --memory "${memory:-2GiB}" -- \
+    SIMGPU_BUILD=$build "$root/scripts/simgpu" --memory "${memory:-2GiB}" -- \
       env "$@" "$build/workloads/train_gpt" "${options[@]}"
   fi 2>"$folder/$name.err" | tee "$folder/$name.out" | sed -u 's/^/    /'
   local status=${PIPESTATUS[0]}

@@ -67,7 +67,7 @@ class Gate:
         self.verbose = verbose
 
     def command(self, allocator, feature):
-        return [str(self.build / "workloads" / "train_gpt"), "--tiny", "--allocator", allocator,
+        return [str(self.build / "workloads" / "train_gpt"), "--tiny", "--quiet", "--allocator", allocator,
                 *FEATURES[feature]]
 
     def run(self, command, memory, schedule, extra_environment):
@@ -77,7 +77,7 @@ class Gate:
         line = simgpu + (["env", *settings] if settings else []) + command
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("OFFLOAD_", "SIMGPU_"))}
-        environment["SIMGPU_BUILD"] = str(self.build / "simgpu")
+        environment["SIMGPU_BUILD"] = str(self.build)
         if self.verbose:
             print("+ SIMGPU_BUILD=" + environment["SIMGPU_BUILD"], " ".join(line), flush=True)
         try:
