@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker on content: what nobody wrote, and what a copy took from under a writer. Both may be copied about; a kernel that
-// reads them, or a copy that brings them to the program, is reported.
+// The checker on content: what nobody wrote, and what a copy took from under a writer. Both may be
+// copied about; a kernel that reads them, or a copy that brings them to the program, is reported.
 #include "tests/simgpu/tests/support/gpu.h"
 
 namespace simgpu::test {
@@ -76,7 +76,8 @@ TEST_P(Taint, UnwrittenBytesReachTheProgram) {
                 "takes to pageable memory");
 }
 
-// An eviction that was cancelled: the copy-out races with a later writer. Legal while nobody uses what it wrote.
+// An eviction that was cancelled: the copy-out races with a later writer. Legal while nobody uses
+// what it wrote.
 void cancelled_eviction(bool use_the_slot) {
   Gpu gpu;
   const CUdeviceptr p = allocate(kBytes);
@@ -134,9 +135,9 @@ void read_before_the_race(bool ordered) {
 }
 
 TEST_P(Taint, ReachesBackToWhatWasReadBeforeTheRace) {
-  const Outcome outcome = in_child(
-      {{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}},
-      [] { read_before_the_race(false); });
+  const Outcome outcome =
+      in_child({{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}},
+               [] { read_before_the_race(false); });
   EXPECT_REPORT(outcome, "has read");
   EXPECT_CLEAN(in_child({{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}},
                         [] { read_before_the_race(true); }));
