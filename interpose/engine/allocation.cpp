@@ -45,9 +45,17 @@ void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock)
   } else if (stream != kNoStream) {
     streams_.wait(stream, fence);
   } else {
+    // Of another thread's per-thread stream nothing can be made to wait, so the host does.
+    bool on_host = false;
+    for (StreamIndex user = 2; user < streams_.count(); ++user) {
+      on_host = on_host || (streams_.live(user) && streams_.per_thread(user));
+    }
+    if (on_host) return wait_on_host(fence, HostWait::reuse_of_an_address, lock);
     for (StreamIndex user = 2; user < streams_.count(); ++user) {
       if (streams_.live(user)) streams_.wait(user, fence);
     }
+    streams_.passed(given_out_);
+    given_out_.add(fence);
   }
 }
 

@@ -59,9 +59,9 @@ StreamIndex Engine::stream(const NativeStream& native, uint64_t id, bool per_thr
           buffer->waited.fetch_and(~(uint64_t{1} << index), std::memory_order_relaxed);
       }
     }
-    // Blocks that were given out behind fences are not named by ops, so a new stream waits for all
-    // that came before it.
-    if (config_.free_is_fenced) streams_.wait(index, everything_submitted());
+    // It may use such a block at once.
+    streams_.passed(given_out_);
+    streams_.wait(index, given_out_);
   }
   return index;
 }
@@ -168,8 +168,7 @@ void Engine::trim(uint64_t keep_bytes) {
   while (extents_.mapped_bytes() > keep_bytes && reclaim_empty_slab()) {
   }
   while (extents_.mapped_bytes() > keep_bytes) {
-    Extent* extent =
-        extents_.find([&](Extent& candidate) { return finished_with(candidate); });
+    Extent* extent = extents_.find([&](Extent& candidate) { return finished_with(candidate); });
     if (extent == nullptr) break;
     extents_.take(extent);
     if (!unshow(extent, lock)) {

@@ -175,6 +175,7 @@ class Engine {
     kNone,    // all that may move has moved
   };
   Room make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock);
+  bool create_after_all(uint32_t granules, bool exactly);
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
   bool finished_with(Extent& extent);
   bool unshow(Extent* extent, Lock& lock);
@@ -214,7 +215,8 @@ class Engine {
   Piece* piece_of(const PieceJob& job, PieceState state) const;
   void wait_not_busy(Buffer& buffer, Lock& lock);
 
-  // The statistics' count of ops follows when it is about to be looked at, so that an op does not pay for it.
+  // The statistics' count of ops follows when it is about to be looked at, so that an op does not
+  // pay for it.
   void count_ops() {
     statistics_.operations.add(streams_.ops() - counted_ops_);
     counted_ops_ = streams_.ops();
@@ -261,6 +263,7 @@ class Engine {
   OwnDeque<PieceJob> leaving_;  // EVG pieces by age of their eviction
   OwnDeque<PieceJob> piece_jobs_;
   OwnDeque<AddressJob*> address_jobs_;
+  Fence given_out_;  // what must pass before blocks that no stream allocated may be used
   uint64_t leaving_bytes_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_serial_ = 1;

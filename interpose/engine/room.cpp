@@ -79,7 +79,21 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
       return Room::kMade;
   }
   if (reshape(granules, true, lock)) return Room::kWaited;
-  return wait_in_line(pins, lock) ? Room::kWaited : Room::kNone;
+  if (wait_in_line(pins, lock)) return Room::kWaited;
+  return create_after_all(granules, for_restore) ? Room::kMade : Room::kNone;
+}
+
+// The device refused memory before. Perhaps it has some now.
+bool Engine::create_after_all(uint32_t granules, bool exactly) {
+  if (!extents_.try_again()) return false;
+  Extent* extent = nullptr;
+  for (uint32_t size = extents_.fitting(granules); extent == nullptr && size > 0; size /= 2) {
+    extent = extents_.create(size);
+    if (exactly) break;
+  }
+  if (extent == nullptr) return false;
+  put_back(extent, Fence());
+  return true;
 }
 
 // The pool holds enough, but in other sizes: gives extents back to the driver until one of the

@@ -38,8 +38,8 @@ class Streams {
     return position;
   }
   // A position of its own for all that the stream was given so far, waits for other streams
-  // included: no op marks those, so an event that stands for the last op may be older than they are.
-  // Called by a thread that may record on the stream. Under the mutex.
+  // included: no op marks those, so an event that stands for the last op may be older than they
+  // are. Called by a thread that may record on the stream. Under the mutex.
   Point here(StreamIndex stream) {
     State& at = state(stream);
     const uint64_t position = at.position.fetch_add(1, std::memory_order_acq_rel) + 1;

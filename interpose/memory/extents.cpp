@@ -28,7 +28,10 @@ Extent* Extents::create(uint32_t granules) {
   const uint64_t bytes = granules * granularity_;
   if (uncreated_bytes() < bytes) return nullptr;
   const Address home = homes_.take(granules);
-  if (home == 0) return nullptr;
+  if (home == 0) {
+    refused(bytes);
+    return nullptr;
+  }
   Handle handle = 0;
   Status status = port_.create(Place::kDevice, bytes, &handle);
   if (status == Status::kOk) {
@@ -37,7 +40,7 @@ Extent* Extents::create(uint32_t granules) {
   }
   if (status != Status::kOk) {
     homes_.give_back(home, granules);
-    if (status == Status::kOutOfMemory) full_ = true;
+    refused(bytes);
     return nullptr;
   }
   Extent* extent = nullptr;
@@ -57,13 +60,18 @@ Extent* Extents::create(uint32_t granules) {
   return extent;
 }
 
+// Whatever the reason, asking for the same again at once is no use: whoever needs room has to make
+// it.
+void Extents::refused(uint64_t bytes) {
+  ceiling_ = std::min(ceiling_, mapped_ + bytes - granularity_);
+}
+
 void Extents::destroy(Extent* extent) {
   const uint64_t bytes = bytes_of(*extent);
   port_.unmap(extent->home, bytes);
   port_.release(extent->handle);
   homes_.give_back(extent->home, extent->granules);
   mapped_ -= bytes;
-  full_ = false;
   statistics_.mapped_bytes.subtract(bytes);
   recycled_.push_back(extent);
 }

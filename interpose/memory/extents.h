@@ -3,6 +3,7 @@
 // Device memory: every extent there is, and the pool of those without an owner. Sizes are powers of
 // two of the granularity. Enforces the limit on what may be mapped. Under the engine's mutex.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "interpose/engine/buffer.h"
@@ -44,14 +45,25 @@ class Extents {
   uint64_t mapped_bytes() const { return mapped_; }
   uint64_t pool_bytes() const { return pooled_; }
   // What could still be created.
-  uint64_t uncreated_bytes() const { return full_ || mapped_ >= limit_ ? 0 : limit_ - mapped_; }
+  uint64_t uncreated_bytes() const {
+    const uint64_t most = std::min(limit_, ceiling_);
+    return mapped_ >= most ? 0 : most - mapped_;
+  }
+  // The device refused once; others may have freed some of its memory since. False: it did not.
+  bool try_again() {
+    const bool refused = ceiling_ != kNoCeiling;
+    ceiling_ = kNoCeiling;
+    return refused;
+  }
   uint64_t bytes_of(const Extent& extent) const { return extent.granules * granularity_; }
   // The largest size that fits into `granules`.
   uint32_t fitting(uint64_t granules) const;
 
  private:
+  static constexpr uint64_t kNoCeiling = ~uint64_t{0};
   static constexpr int kSizes = 5;  // 1, 2, 4, 8, 16 granules
   OwnDeque<Extent*>& list(uint32_t granules);
+  void refused(uint64_t bytes);
 
   Port& port_;
   Statistics& statistics_;
@@ -61,7 +73,7 @@ class Extents {
   uint32_t largest_ = 16;
   uint64_t mapped_ = 0;
   uint64_t pooled_ = 0;
-  bool full_ = false;  // the device said out of memory below our limit
+  uint64_t ceiling_ = kNoCeiling;  // the device refused to hold more than this
   OwnDeque<Extent*> pool_[kSizes];
   OwnVector<Extent*> recycled_;
 };
