@@ -89,6 +89,15 @@ TEST_F(HostMemoryFiles, VersionOne) {
   EXPECT_EQ(memory.headroom_bytes(), 5 * kGiB);
 }
 
+TEST_F(HostMemoryFiles, VersionOneWithoutALimit) {
+  put("proc/self/cgroup", "5:memory:/\n");
+  put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  put("sys/fs/cgroup/memory/memory.usage_in_bytes", "70000000000\n");
+  HostMemory memory = read();
+  EXPECT_EQ(memory.cgroup_limit_bytes, HostMemory::kUnknown);
+  EXPECT_EQ(memory.cgroup_headroom_bytes, HostMemory::kUnknown);
+}
+
 TEST_F(HostMemoryFiles, NothingReadableIsNoMemory) {
   std::filesystem::remove_all(root_ / "proc");
   EXPECT_EQ(read().headroom_bytes(), 0u);

@@ -34,8 +34,11 @@ Snapshot busy_run() {
   s->operations.add(1234);
   s->rounding_waste_bytes.add(3 * kMiB);
   s->add_live(400 * kMiB);
+  s->remove_live(150 * kMiB);
   s->mapped_bytes.add(300 * kMiB);
+  s->mapped_bytes.subtract(20 * kMiB);
   s->host_bytes.add(100 * kMiB);
+  s->host_bytes.subtract(kMiB);
   for (int i = 0; i < 10; ++i) s->moved_out(50000000, 2000000);
   for (int i = 0; i < 9; ++i) s->moved_in(50000000, 1000000);
   s->demand_misses.add(2);

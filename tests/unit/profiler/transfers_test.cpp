@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,29 @@ TEST_F(Transfers, LinesOfManyThreadsStayWhole) {
     ++count;
   }
   EXPECT_EQ(count, 2001);
+}
+
+TEST_F(Transfers, TheFileIsMadeOnce) {
+  // Two threads begin at the same moment, again and again.
+  constexpr int kRounds = 200;
+  auto logs = std::make_unique<TransferLog[]>(kRounds);
+  std::vector<std::string> patterns;
+  for (int i = 0; i < kRounds; ++i) patterns.push_back(folder_ / ("t" + std::to_string(i)));
+  for (int i = 0; i < kRounds; ++i)
+    logs[static_cast<std::size_t>(i)].set_file(patterns[static_cast<std::size_t>(i)].c_str());
+  std::atomic<int> arrived = 0;
+  auto race = [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      arrived.fetch_add(1);
+      while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();
+      logs[static_cast<std::size_t>(i)].record({});
+    }
+  };
+  std::thread other(race);
+  race();
+  other.join();
+  std::filesystem::directory_iterator files(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), kRounds);
 }
 
 TEST_F(Transfers, AFileThatCannotBeMadeIsSaidOnce) {
