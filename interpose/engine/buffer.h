@@ -32,6 +32,7 @@ struct Extent {
 struct Slot {
   Address home = 0;
   Handle handle = 0;  // 0: plain pinned memory, never mapped at a program's address
+  Address block = 0;  // of pinned memory that it is a part of
   uint32_t granules = 0;
   bool mapped = false;  // shown at the owner's address
   Fence fence;          // free: what must pass before it is written again

@@ -176,6 +176,8 @@ class Engine {
   };
   Room make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock);
   bool create_after_all(uint32_t granules, bool exactly);
+  void describe_shortage(uint32_t granules, bool for_restore);
+  unsigned long long in_granules(uint64_t bytes) const { return bytes / config_.granularity; }
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
   bool finished_with(Extent& extent);
   bool unshow(Extent* extent, Lock& lock);
@@ -185,6 +187,7 @@ class Engine {
   void put_back(Extent* extent, const Fence& fence);
   bool reclaim_oldest_parked();
   bool reclaim_empty_slab();
+  bool wait_for_slot(Lock& lock);
   bool wait_in_line(ThreadPins* pins, Lock& lock);
 
   // allocation.cpp

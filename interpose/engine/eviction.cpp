@@ -80,7 +80,7 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   }
   for (Piece& piece : buffer.pieces) {
     if (piece.state != PieceState::kResident) continue;
-    if (!evict_piece(buffer, piece, leave, for_restore)) break;
+    if (!evict_piece(buffer, piece, leave, for_restore)) continue;
     bytes += bytes_of(piece);
   }
   if (written && bytes != 0) {

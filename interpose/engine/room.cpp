@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "interpose/engine/engine.h"
+#include "profiler/base/log.h"
 
 namespace offload {
 
@@ -74,11 +75,11 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (reclaim_empty_slab()) return Room::kMade;
   if (hand_over_oldest()) return Room::kMade;
   const uint64_t bytes = granules * config_.granularity;
-  for (const bool waive_grace : {false, true}) {
-    if (evict_at_least(bytes, waive_grace, for_restore) != 0 && hand_over_oldest())
-      return Room::kMade;
-  }
+  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock)) return Room::kWaited;
+  if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
+  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
+  if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   return create_after_all(granules, for_restore) ? Room::kMade : Room::kNone;
 }
@@ -94,6 +95,30 @@ bool Engine::create_after_all(uint32_t granules, bool exactly) {
   if (extent == nullptr) return false;
   put_back(extent, Fence());
   return true;
+}
+
+// Who holds the memory when there is no room: what a report of such a failure needs.
+void Engine::describe_shortage(uint32_t granules, bool for_restore) {
+  log_debug(
+      "no room for %u granules%s: %llu in the pool, %llu not created, %llu parked, %llu leaving, "
+      "%llu in slabs; "
+      "host memory: %llu of %llu pinned",
+      granules, for_restore ? " to bring a buffer back" : "", in_granules(extents_.pool_bytes()),
+      in_granules(extents_.uncreated_bytes()), static_cast<unsigned long long>(parking_.granules()),
+      in_granules(leaving_bytes_), static_cast<unsigned long long>(slabs_.granules()),
+      in_granules(slots_.pinned_bytes()), in_granules(slots_.limit_bytes()));
+  for (const Buffer* buffer : live_) {
+    uint32_t on_device = 0;
+    for (const Piece& piece : buffer->pieces)
+      on_device += piece.extent != nullptr ? piece.granules : 0;
+    if (on_device == 0) continue;
+    log_debug("  buffer %llu: %u of %u granules on the GPU%s%s, idle for %llu operations",
+              static_cast<unsigned long long>(buffer->id), on_device, buffer->granules,
+              pin_registry_.pinned(buffer) ? ", in use by an operation" : "",
+              buffer->kept != 0 ? ", kept" : "",
+              static_cast<unsigned long long>(streams_.ops() -
+                                              buffer->last_op.load(std::memory_order_relaxed)));
+  }
 }
 
 // The pool holds enough, but in other sizes: gives extents back to the driver until one of the
@@ -182,6 +207,14 @@ bool Engine::reclaim_empty_slab() {
   window_.hide(slab->address, slab->granules);
   slabs_.forget(slab);
   leave_address(std::move(job));
+  return true;
+}
+
+// Free host memory of the wrong size cannot be reshaped before the copies that use it have passed.
+bool Engine::wait_for_slot(Lock& lock) {
+  Fence fence;
+  if (streams_.external_wait_pending() || !slots_.blocked(&fence)) return false;
+  wait_on_host(fence, HostWait::slots, lock);
   return true;
 }
 

@@ -80,6 +80,11 @@ class Slabs {
   // caller's; then forget().
   Slab* take_empty();
   void forget(Slab* slab);
+  uint64_t granules() const {
+    uint64_t sum = 0;
+    for (const Slab* slab : all_) sum += slab->granules;
+    return sum;
+  }
   template <typename Visitor>
   void for_each(Visitor&& visit) {
     for (Slab* slab : all_) visit(*slab);

@@ -16,20 +16,24 @@ Slots::Slots(Port& port, Streams& streams, Statistics& statistics)
 Status Slots::initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
                          uint64_t chunk_bytes, bool mappable) {
   granularity_ = granularity;
-  limit_ = limit_bytes;
+  limit_ = limit_bytes / granularity * granularity;
   largest_ = std::min<uint32_t>(std::bit_floor(largest_granules), 1u << (kSizes - 1));
   chunk_ = std::max(chunk_bytes, largest_ * granularity);
   mappable_ = mappable;
   if (!mappable_) return Status::kOk;
-  return homes_.reserve(port_, std::max(2 * (limit_ / granularity * granularity), 64 * granularity),
-                        granularity, 0);
+  return homes_.reserve(port_, std::max(2 * limit_, 64 * granularity), granularity, 0);
 }
 
-Slot* Slots::make(uint32_t granules, Address pinned) {
+OwnDeque<Slot*>& Slots::list(uint32_t granules) {
+  return free_[std::countr_zero(granules)];
+}
+
+Slot* Slots::make(uint32_t granules, Address pinned, Address block) {
   const uint64_t bytes = granules * granularity_;
   Slot fresh;
   fresh.granules = granules;
   fresh.home = pinned;
+  fresh.block = block;
   if (mappable_) {
     fresh.home = homes_.take(granules);
     if (fresh.home == 0) return nullptr;
@@ -44,14 +48,18 @@ Slot* Slots::make(uint32_t granules, Address pinned) {
     }
   }
   pinned_ += bytes;
+  free_granules_ += granules;
   statistics_.pinned_bytes.add(bytes);
   return own_new<Slot>(fresh);
 }
 
-// Pins a chunk's worth of slots of this size, or what still fits.
-bool Slots::grow(uint32_t granules) {
+// Pins a chunk's worth of slots of this size, or what still fits. A system that refused is asked
+// again only now and then, unless the caller insists.
+bool Slots::grow(uint32_t granules, bool insist) {
   const uint64_t bytes = granules * granularity_;
-  if (host_full_ || !room_for(bytes)) return false;
+  if (!room_for(bytes)) return false;
+  if (host_full_ && !insist && ++refused_growths_ % kAskAgain != 0) return false;
+  host_full_ = false;
   const uint64_t count =
       std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes);
   Address block = 0;
@@ -60,12 +68,12 @@ bool Slots::grow(uint32_t granules) {
   }
   uint64_t made = 0;
   for (; made < count && !host_full_; ++made) {
-    Slot* slot = make(granules, block + made * bytes);
+    Slot* slot = make(granules, block + made * bytes, block);
     if (slot == nullptr) {
       host_full_ = true;
       break;
     }
-    free_[std::countr_zero(granules)].push_back(slot);
+    list(granules).push_back(slot);
   }
   if (host_full_) {
     const ShortText pinned = format_size(pinned_);
@@ -81,76 +89,107 @@ bool Slots::ready(uint32_t granules) const {
   return !free_[std::countr_zero(granules)].empty();
 }
 
-uint64_t Slots::free_bytes() const {
-  uint64_t granules = reserve_ != nullptr ? reserve_->granules : 0;
-  for (const OwnDeque<Slot*>& list : free_) {
-    for (const Slot* slot : list) granules += slot->granules;
-  }
-  return granules * granularity_;
-}
-
-// Free slots of other sizes go back to the system until `bytes` more may be pinned. Only slots that
-// are allocations of their own can.
-bool Slots::shrink(uint64_t bytes) {
-  if (!mappable_ || bytes > limit_) return false;
-  for (OwnDeque<Slot*>& list : free_) {
-    for (size_t left = list.size(); left > 0 && !room_for(bytes); --left) {
-      Slot* slot = list.front();
-      list.pop_front();
-      if (!streams_.passed(slot->fence)) {
-        list.push_back(slot);
-        continue;
-      }
-      const uint64_t slot_bytes = slot->granules * granularity_;
-      port_.unmap(slot->home, slot_bytes);
-      port_.release(slot->handle);
-      homes_.give_back(slot->home, slot->granules);
-      pinned_ -= slot_bytes;
-      statistics_.pinned_bytes.subtract(slot_bytes);
-      slot->~Slot();
-      own_free(slot);
-    }
-  }
-  if (!room_for(bytes)) return false;
-  host_full_ = false;
+// Back to the system. False: the driver would not, and the slot stays.
+bool Slots::drop(Slot* slot) {
+  const uint64_t bytes = slot->granules * granularity_;
+  if (port_.unmap(slot->home, bytes) != Status::kOk) return false;
+  port_.release(slot->handle);
+  homes_.give_back(slot->home, slot->granules);
+  pinned_ -= bytes;
+  free_granules_ -= slot->granules;
+  statistics_.pinned_bytes.subtract(bytes);
+  slot->~Slot();
+  own_free(slot);
   return true;
 }
 
-// It serves, but cannot be shown at the program's address.
-Slot* Slots::take_larger(uint32_t granules) {
-  for (auto size = static_cast<size_t>(std::countr_zero(granules)) + 1; size < kSizes; ++size) {
-    if (free_[size].empty()) continue;
-    Slot* slot = free_[size].front();
-    free_[size].pop_front();
-    return slot;
+// Free slots of other sizes go back to the system until `bytes` more may be pinned.
+bool Slots::shrink(uint64_t bytes) {
+  if (!mappable_ || bytes > limit_) return false;
+  for (OwnDeque<Slot*>& slots : free_) {
+    for (size_t left = slots.size(); left > 0 && !room_for(bytes); --left) {
+      Slot* slot = slots.front();
+      slots.pop_front();
+      if (!streams_.passed(slot->fence) || !drop(slot)) slots.push_back(slot);
+    }
   }
-  return nullptr;
+  return room_for(bytes);
+}
+
+// Halves a larger free slot of a pinned block.
+bool Slots::cut(uint32_t granules) {
+  if (mappable_) return false;
+  uint32_t size = granules;
+  while (size <= largest_ && list(size).empty()) size *= 2;
+  if (size > largest_) return false;
+  for (; size > granules; size /= 2) {
+    Slot* slot = list(size).front();
+    list(size).pop_front();
+    slot->granules = size / 2;
+    Slot* other = own_new<Slot>(*slot);
+    other->home += size / 2 * granularity_;
+    list(size / 2).push_front(other);
+    list(size / 2).push_front(slot);
+  }
+  return true;
+}
+
+// Joins free neighbours of a pinned block.
+bool Slots::join(uint32_t granules) {
+  if (mappable_) return false;
+  for (uint32_t size = 1; size < granules; size *= 2) {
+    OwnDeque<Slot*>& slots = list(size);
+    std::sort(slots.begin(), slots.end(),
+              [](const Slot* a, const Slot* b) { return a->home < b->home; });
+    for (size_t i = 0; i + 1 < slots.size(); ++i) {
+      Slot* slot = slots[i];
+      Slot* next = slots[i + 1];
+      if (slot->block != next->block || slot->home + size * granularity_ != next->home) continue;
+      slot->granules = 2 * size;
+      slot->fence.add(next->fence);
+      next->~Slot();
+      own_free(next);
+      const auto at = slots.begin() + static_cast<ptrdiff_t>(i);
+      slots.erase(at, at + 2);
+      list(2 * size).push_back(slot);
+      --i;
+    }
+  }
+  return !list(granules).empty();
+}
+
+// Whether the reserve is still pinned and free once a slot of this size is taken; grows for it.
+bool Slots::keep_reserve(uint32_t granules) {
+  if (!holds(Clause::kRestoreReserve)) return true;
+  const uint64_t wanted = granules + 2 * uint64_t{largest_} - 1;
+  while (free_granules_ < wanted) {
+    if (grow(largest_, false)) continue;
+    const uint64_t missing = std::bit_floor(wanted - free_granules_);
+    if (!grow(static_cast<uint32_t>(std::min<uint64_t>(missing, largest_)), false)) return false;
+  }
+  return true;
 }
 
 Slot* Slots::take(uint32_t granules, bool for_restore) {
-  if (reserve_ == nullptr && !reserve_taken_ && holds(Clause::kRestoreReserve)) {
-    OwnDeque<Slot*>& largest = free_[std::countr_zero(largest_)];
-    if (largest.empty() && room_for(largest_ * granularity_)) grow(largest_);
-    if (!largest.empty()) {
-      reserve_ = largest.front();
-      largest.pop_front();
-    }
+  if (!for_restore && !keep_reserve(granules)) return nullptr;
+  OwnDeque<Slot*>& same = list(granules);
+  if (same.empty() && !cut(granules) && !grow(granules, for_restore) && !join(granules) &&
+      shrink(granules * granularity_)) {
+    grow(granules, true);
   }
-  OwnDeque<Slot*>& same = free_[std::countr_zero(granules)];
-  if (same.empty() && !grow(granules) && shrink(granules * granularity_)) grow(granules);
-  if (!same.empty()) {
-    Slot* slot = same.front();
-    same.pop_front();
-    return slot;
+  if (same.empty()) return nullptr;
+  Slot* slot = same.front();
+  same.pop_front();
+  free_granules_ -= granules;
+  return slot;
+}
+
+bool Slots::blocked(Fence* fence) {
+  fence->clear();
+  for (const OwnDeque<Slot*>& slots : free_) {
+    for (const Slot* slot : slots) fence->add(slot->fence);
   }
-  if (Slot* larger = take_larger(granules); larger != nullptr) return larger;
-  if (for_restore && reserve_ != nullptr) {
-    Slot* slot = reserve_;
-    reserve_ = nullptr;
-    reserve_taken_ = true;
-    return slot;
-  }
-  return nullptr;
+  return !streams_.passed(*fence);
 }
 
 void Slots::put(Slot* slot, const Fence& fence) {
@@ -160,12 +199,22 @@ void Slots::put(Slot* slot, const Fence& fence) {
   } else {
     slot->fence.clear();
   }
-  if (reserve_taken_ && slot->granules == largest_) {
-    reserve_ = slot;
-    reserve_taken_ = false;
-    return;
+  free_granules_ += slot->granules;
+  list(slot->granules).push_back(slot);
+}
+
+void Slots::context_gone() {
+  if (mappable_) return;
+  for (OwnDeque<Slot*>& slots : free_) {
+    for (Slot* slot : slots) {
+      slot->~Slot();
+      own_free(slot);
+    }
+    slots.clear();
   }
-  free_[std::countr_zero(slot->granules)].push_back(slot);
+  statistics_.pinned_bytes.subtract(pinned_);
+  pinned_ = 0;
+  free_granules_ = 0;
 }
 
 }  // namespace offload

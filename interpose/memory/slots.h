@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Host memory for evicted extents. A slot is as large as the extent that it holds. With `mappable`
-// each slot is a physical allocation of its own, so that it can be shown at the program's address;
-// else it is a part of a pinned block. One slot of the largest size is kept for evictions that a
-// restore needs: without it a full host and a full device would lock each other out. Under the
-// engine's mutex.
+// each slot is a physical allocation of its own, so that it can be shown at the program's address,
+// and at the limit free slots of other sizes give way to the size that is needed; else it is a part
+// of a pinned block, and is cut from larger free ones or joined with free neighbours.
+//
+// The reserve: evictions that a restore does not need leave so much pinned memory free that two
+// extents of the largest size fit, less a granule. What host and device have free is then enough to
+// swap any piece in: the device lacks less than a piece of room, and a victim's piece fits. Without
+// it a full host and a full device would lock each other out. Under the engine's mutex.
 
 #include <cstdint>
 
@@ -21,26 +25,34 @@ class Slots {
   Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
                     uint64_t chunk_bytes, bool mappable);
 
-  // A free slot of this size, whose fence is for the caller to wait for; larger where the limit
-  // leaves no other. Null: the limit is reached. `for_restore` may use the reserve. Pins memory if
-  // none is free: slow.
+  // A free slot of this size, whose fence is for the caller to wait for. Null: the limit is
+  // reached, or the reserve is, and this is not `for_restore`. Pins memory if none is free: slow.
   Slot* take(uint32_t granules, bool for_restore);
   void put(Slot* slot, const Fence& fence);
-  // Whether take() would pin memory first, or fail.
+  // Whether take() would have had a slot, had the work on free slots of other sizes passed; waiting
+  // for `fence` helps.
+  bool blocked(Fence* fence);
+  // Whether take() need not pin memory first.
   bool ready(uint32_t granules) const;
+  // Pinned blocks died with their context. No slot is in use.
+  void context_gone();
 
   uint64_t pinned_bytes() const { return pinned_; }
-  uint64_t free_bytes() const;  // pinned and in no use, the reserve included
+  uint64_t free_bytes() const { return free_granules_ * granularity_; }  // the reserve included
   uint64_t limit_bytes() const { return limit_; }
 
  private:
   static constexpr int kSizes = 5;
-  bool grow(uint32_t granules);
-  Slot* make(uint32_t granules, Address pinned);
-  bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
-
+  static constexpr uint32_t kAskAgain = 64;  // refused growths until the system is asked again
+  OwnDeque<Slot*>& list(uint32_t granules);
+  bool grow(uint32_t granules, bool insist);
+  Slot* make(uint32_t granules, Address pinned, Address block);
+  bool drop(Slot* slot);
   bool shrink(uint64_t bytes);
-  Slot* take_larger(uint32_t granules);
+  bool cut(uint32_t granules);
+  bool join(uint32_t granules);
+  bool keep_reserve(uint32_t granules);
+  bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
 
   Port& port_;
   Streams& streams_;
@@ -52,9 +64,9 @@ class Slots {
   uint64_t chunk_ = 0;
   bool mappable_ = true;
   bool host_full_ = false;  // the system would not pin more
+  uint32_t refused_growths_ = 0;
   uint64_t pinned_ = 0;
-  Slot* reserve_ = nullptr;
-  bool reserve_taken_ = false;
+  uint64_t free_granules_ = 0;
   OwnDeque<Slot*> free_[kSizes];
 };
 

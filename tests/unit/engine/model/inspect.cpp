@@ -33,6 +33,12 @@ bool EngineTest::unlocked(Engine& engine) {
   return true;
 }
 
+uint64_t EngineTest::slab_granules(Engine& engine) {
+  uint64_t sum = 0;
+  engine.slabs_.for_each([&](const Slab& slab) { sum += slab.granules; });
+  return sum;
+}
+
 Buffer* EngineTest::buffer_at(Engine& engine, Address address) {
   return engine.window_.buffer_at(address);
 }
@@ -40,6 +46,37 @@ Buffer* EngineTest::buffer_at(Engine& engine, Address address) {
 void EngineTest::relieve_pressure(Engine& engine) {
   const Engine::Lock lock(engine.mutex_);
   engine.relieve_pressure();
+}
+
+std::string EngineTest::dump(Engine& engine) {
+  std::string text;
+  const auto buffer_line = [&](const Buffer& buffer, const char* kind) {
+    text += std::string(kind) + " " + std::to_string(buffer.id) + ":";
+    for (const Piece& piece : buffer.pieces) {
+      text += " " + std::to_string(piece.granules) + "RLH"[static_cast<size_t>(piece.state)];
+    }
+    if (engine.pin_registry_.pinned(&buffer)) text += " pinned";
+    text += " last op " + std::to_string(buffer.last_op.load()) + "\n";
+  };
+  for (const Buffer* buffer : engine.live_) buffer_line(*buffer, "buffer");
+  engine.parking_.for_each([&](const Buffer& buffer) { buffer_line(buffer, "parked"); });
+  engine.slabs_.for_each([&](const Slab& slab) {
+    text += "slab: " + std::to_string(slab.granules) + " granules, " + std::to_string(slab.live) +
+            " live blocks\n";
+  });
+  engine.extents_.find([&](Extent& extent) {
+    text += "pool: " + std::to_string(extent.granules) +
+            (engine.finished_with(extent) ? " finished" : "") + ", shown elsewhere " +
+            std::to_string(extent.shown_elsewhere) + "\n";
+    return false;
+  });
+  text += "mapped " + std::to_string(engine.extents_.mapped_bytes()) + " of " +
+          std::to_string(engine.extents_.limit_bytes()) + ", may be created " +
+          std::to_string(engine.extents_.uncreated_bytes()) + ", ops " +
+          std::to_string(engine.streams_.ops()) + ", pinned " +
+          std::to_string(engine.slots_.pinned_bytes()) + ", free slots " +
+          std::to_string(engine.slots_.free_bytes()) + "\n";
+  return text;
 }
 
 std::string EngineTest::states(Engine& engine, Address address) {

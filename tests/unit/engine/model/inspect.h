@@ -23,9 +23,12 @@ class EngineTest {
   static const Extents& extents(const Engine& engine) { return engine.extents_; }
   static const Slots& slots(const Engine& engine) { return engine.slots_; }
   static Streams& streams(Engine& engine) { return engine.streams_; }
+  static uint64_t slab_granules(Engine& engine);
   static size_t jobs(const Engine& engine) {
     return engine.piece_jobs_.size() + engine.address_jobs_.size();
   }
+  // Who holds what, for a failure's reader.
+  static std::string dump(Engine& engine);
   // "RRLH": resident, leaving, host, by piece.
   static std::string states(Engine& engine, Address address);
 };

@@ -2,6 +2,7 @@
 #include "tests/unit/engine/model/world.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "tests/unit/engine/arena_heap.h"
 #include "tests/unit/engine/model/failure.h"
@@ -85,6 +86,19 @@ void run_kernel(Memory& memory, const std::vector<KernelArg>& args, uint64_t op,
 
 }  // namespace
 
+void World::say(const std::string& what) const {
+  if (tracing) std::printf("%zu: %s\n", thread(), what.c_str());
+}
+
+std::string World::describe(const std::vector<Arg>& args) {
+  std::string text;
+  for (const Arg& arg : args) {
+    text += " " + std::to_string(arg.tensor) + "wurn"[static_cast<size_t>(arg.mode)] +
+            (arg.named ? "" : "!") + states(arg.tensor);
+  }
+  return text;
+}
+
 World::World(const Settings& settings, Schedule& schedule)
     : device(card_bytes(settings), schedule),
       port(device, crew),
@@ -134,6 +148,7 @@ StreamIndex World::index_of(int stream_number) {
 
 void World::destroy_stream(int stream_number) {
   Stream& old = stream(stream_number);
+  say("destroy " + std::to_string(stream_number));
   engine->stream_destroyed(old.id);
   old.live = false;
   step();
@@ -161,6 +176,8 @@ int World::born(Status status, Address address, uint64_t bytes, const char* what
     }
   }
   tensors_.push_back(std::move(fresh));
+  say("tensor " + std::to_string(tensors_.size() - 1) + " of " + std::to_string(bytes) + " at " +
+      std::to_string(address));
   return static_cast<int>(tensors_.size()) - 1;
 }
 
@@ -197,6 +214,7 @@ void World::gone(Tensor& old) {
 
 void World::free(int index) {
   Tensor& old = tensor(index);
+  say("free " + std::to_string(index));
   gone(old);
   std::vector<uint64_t> submitted;
   for (const Stream& each : streams_) submitted.push_back(each.submitted);
@@ -211,6 +229,7 @@ void World::free(int index) {
 
 void World::free_async(int index, int stream_number) {
   Tensor& old = tensor(index);
+  say("free " + std::to_string(index) + " on " + std::to_string(stream_number));
   order(stream_number, old, true);
   gone(old);
   if (engine->free_async(old.address, index_of(stream_number), &pins()) != Status::kOk) {
@@ -236,6 +255,7 @@ void World::join(int waiter, int stream_number) {
   if (waiter == stream_number) return;
   Stream& later = stream(waiter);
   const Stream& earlier = stream(stream_number);
+  say("join " + std::to_string(waiter) + " behind " + std::to_string(stream_number));
   record_and_wait(waiter, stream_number);
   for (size_t i = 0; i < streams_.size(); ++i) {
     later.joined[i] = std::max(later.joined[i], earlier.joined[i]);
@@ -283,6 +303,10 @@ World::Op World::begin(int stream_number, const std::vector<Arg>& args) {
 void World::forward(const Op& op) {
   Stream& on = stream(op.stream);
   const uint64_t number = next_op_++;
+  if (tracing) {
+    say("op " + std::to_string(number) + " on " + std::to_string(op.stream) + ":" +
+        describe(op.args));
+  }
   const uint64_t sequence = ++on.submitted;
   std::vector<KernelArg> kernel;
   uint64_t value = mix(number, 7);
@@ -329,6 +353,7 @@ void World::end(const Op& op) {
 Status World::try_op(int stream_number, const std::vector<Arg>& args) {
   const Op op = begin(stream_number, args);
   if (op.status != Status::kOk) {
+    if (tracing) say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine));
     step();
     return op.status;
   }

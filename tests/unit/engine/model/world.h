@@ -167,8 +167,11 @@ class World {
   std::unique_ptr<Statistics> statistics;
   std::unique_ptr<Engine> engine;
   bool check_books = true;
+  static inline bool tracing = false;  // says every call of the program, for a replay
 
  private:
+  void say(const std::string& what) const;
+  std::string describe(const std::vector<Arg>& args);
   int born(Status status, Address address, uint64_t bytes, const char* what);
   void gone(Tensor& tensor);
   void order(int stream, const Tensor& tensor, bool writes);
