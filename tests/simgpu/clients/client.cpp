@@ -174,7 +174,6 @@ void set_access(CUdeviceptr address) {
 }  // namespace simgpu::client
 
 int main(int count, char** arguments) {
-  using namespace simgpu::client;
   const bool right = count == 2 && std::strcmp(arguments[1], "right") == 0;
   if (!right && (count != 2 || std::strcmp(arguments[1], "wrong") != 0)) {
     std::fprintf(stderr, "usage: %s right|wrong\n", arguments[0]);
@@ -184,5 +183,5 @@ int main(int count, char** arguments) {
   MUST(cuInit(0));
   MUST(cuDevicePrimaryCtxRetain(&context, 0));
   MUST(cuCtxSetCurrent(context));
-  return run(right);
+  return simgpu::client::run(right);
 }

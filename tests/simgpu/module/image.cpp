@@ -43,7 +43,7 @@ class CodeImage final : public Image {
     }
   }
 
-  void add_programs(std::vector<ptx::Program> programs) {
+  void add_programs(std::vector<ptx::Program>&& programs) {
     for (ptx::Program& program : programs) programs_.try_emplace(program.name, std::move(program));
   }
 

@@ -85,10 +85,6 @@ cudaError_t enter_context() {
   return retained == cudaSuccess ? call(driver().cuCtxSetCurrent, context) : retained;
 }
 
-}  // namespace simgpu::runtime
-
-using namespace simgpu::runtime;
-
 RUNTIME_API cudaGetDevice(int* device) {
   return with_driver([&](const Driver&) {
     return device == nullptr ? cudaErrorInvalidValue : current_device(device);
@@ -131,3 +127,5 @@ RUNTIME_API cudaDeviceReset() {
 RUNTIME_API cudaDeviceSynchronize() {
   return with_context([](const Driver& api) { return call(api.cuCtxSynchronize); });
 }
+
+}  // namespace simgpu::runtime

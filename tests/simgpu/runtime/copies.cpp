@@ -9,7 +9,7 @@
 #include "tests/simgpu/runtime/devices.h"
 #include "tests/simgpu/runtime/registry.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -259,3 +259,5 @@ RUNTIME_API cudaMemcpyPeer(void* to, int to_device_number, const void* from, int
                 bytes);
   });
 }
+
+}  // namespace simgpu::runtime

@@ -6,7 +6,7 @@
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -172,3 +172,5 @@ extern "C" __attribute__((visibility("default"))) cudaChannelFormatDesc cudaCrea
     int x, int y, int z, int w, cudaChannelFormatKind kind) {
   return {x, y, z, w, kind};
 }
+
+}  // namespace simgpu::runtime

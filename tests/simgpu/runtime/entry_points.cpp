@@ -5,7 +5,7 @@
 
 #include "tests/simgpu/runtime/call.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -47,3 +47,5 @@ RUNTIME_PAIR(cudaGetDriverEntryPoint, _ptsz,
              (const char* symbol, void** entry, unsigned long long flags,
               cudaDriverEntryPointQueryResult* result),
              entry_point, (symbol, entry, flags, result))
+
+}  // namespace simgpu::runtime

@@ -62,10 +62,6 @@ const Text* find_text(cudaError_t code) {
 }
 
 }  // namespace
-}  // namespace simgpu::runtime
-
-using namespace simgpu::runtime;
-
 RUNTIME_API cudaGetLastError() {
   ThreadState& state = thread_state();
   const cudaError_t last = state.last_error;
@@ -87,3 +83,5 @@ extern "C" __attribute__((visibility("default"))) const char* cudaGetErrorString
   const Text* found = find_text(error);
   return found != nullptr ? found->text : "unrecognized error code";
 }
+
+}  // namespace simgpu::runtime

@@ -5,7 +5,7 @@
 
 #include "tests/simgpu/runtime/call.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -60,3 +60,5 @@ RUNTIME_PAIR(cudaMemset2DAsync, _ptsz,
              (void* pointer, size_t pitch, int value, size_t width, size_t height,
               cudaStream_t stream),
              fill_rectangle_async, (pointer, pitch, value, width, height, stream))
+
+}  // namespace simgpu::runtime

@@ -9,7 +9,7 @@
 #include "tests/simgpu/runtime/devices.h"
 #include "tests/simgpu/runtime/registry.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -228,3 +228,5 @@ RUNTIME_API cudaGetSymbolSize(size_t* bytes, const void* symbol) {
     return find_variable(symbol, &address, bytes);
   });
 }
+
+}  // namespace simgpu::runtime

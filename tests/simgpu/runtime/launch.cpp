@@ -10,7 +10,7 @@
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/registry.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -133,3 +133,5 @@ RUNTIME_PAIR(cudaLaunchCooperativeKernel, _ptsz,
 RUNTIME_PAIR(cudaLaunchKernelExC, _ptsz,
              (const cudaLaunchConfig_t* configuration, const void* function, void** arguments),
              launch_extended, (configuration, function, arguments))
+
+}  // namespace simgpu::runtime

@@ -5,7 +5,7 @@
 
 #include "tests/simgpu/runtime/call.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -156,3 +156,5 @@ RUNTIME_API cudaHostGetFlags(unsigned* flags, void* host) {
 RUNTIME_API cudaMemGetInfo(size_t* available, size_t* total) {
   return with_context([&](const Driver& api) { return call(api.cuMemGetInfo, available, total); });
 }
+
+}  // namespace simgpu::runtime

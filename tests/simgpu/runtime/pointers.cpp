@@ -5,7 +5,7 @@
 
 #include "tests/simgpu/runtime/call.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 // The two APIs' handles are the same bytes.
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle));
@@ -78,3 +78,5 @@ RUNTIME_API cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
     return call(api.cuIpcOpenEventHandle, event, raw);
   });
 }
+
+}  // namespace simgpu::runtime

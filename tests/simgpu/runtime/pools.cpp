@@ -6,7 +6,7 @@
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 // The two APIs' structs differ in the names of their types only.
 static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
@@ -88,3 +88,5 @@ RUNTIME_API cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                 reinterpret_cast<CUmemLocation*>(location));
   });
 }
+
+}  // namespace simgpu::runtime

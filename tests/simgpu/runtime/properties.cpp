@@ -6,7 +6,7 @@
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -149,3 +149,5 @@ RUNTIME_API cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return status;
   });
 }
+
+}  // namespace simgpu::runtime

@@ -8,7 +8,7 @@
 
 #define GENERATED_API extern "C" __attribute__((visibility("default")))
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -47,3 +47,5 @@ GENERATED_API void __cudaRegisterUnifiedTable(void**, void*) {}
 GENERATED_API char __cudaInitModule(void**) {
   return 1;
 }
+
+}  // namespace simgpu::runtime

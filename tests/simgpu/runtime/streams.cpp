@@ -6,7 +6,7 @@
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 
-using namespace simgpu::runtime;
+namespace simgpu::runtime {
 
 namespace {
 
@@ -229,3 +229,5 @@ RUNTIME_PAIR(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream), r
 RUNTIME_PAIR(cudaEventRecordWithFlags, _ptsz,
              (cudaEvent_t event, cudaStream_t stream, unsigned flags), record_with_flags,
              (event, stream, flags))
+
+}  // namespace simgpu::runtime

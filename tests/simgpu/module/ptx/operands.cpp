@@ -196,11 +196,7 @@ Operand parse_address(Cursor& cursor, const Names& names) {
     } else {
       operand.name = name;  // the decoder says that it does not know it
     }
-    if (cursor.accept('+')) {
-      operand.offset = cursor.integer();
-    } else if (cursor.at_mark('-')) {
-      operand.offset = cursor.integer();
-    }
+    if (cursor.accept('+') || cursor.at_mark('-')) operand.offset = cursor.integer();
   }
   cursor.expect(']');
   return operand;

@@ -43,28 +43,26 @@ TEST(Unpack, ZstdRefusesDamage) {
 }
 
 TEST(Fatbin, RefusesAnEntryThatIsTooLarge) {
-  alignas(8) unsigned char bytes[16 + 0x40 + 8] = {};
-  const uint32_t magic = kFatbinMagic;
-  const uint32_t version_and_header = 16U << 16 | 1;
-  const uint64_t entries = 0x40 + 8;
-  std::memcpy(bytes, &magic, 4);
-  std::memcpy(bytes + 4, &version_and_header, 4);
-  std::memcpy(bytes + 8, &entries, 8);
-  const uint32_t header = 0x40;
-  uint64_t payload = 8;
-  bytes[16] = 1;
-  std::memcpy(bytes + 16 + 4, &header, 4);
-  std::memcpy(bytes + 16 + 8, &payload, 8);
+  std::vector<unsigned char> bytes(16 + 0x40 + 8);
+  const auto put = [&](size_t offset, auto value) {
+    std::memcpy(bytes.data() + offset, &value, sizeof(value));
+  };
+  put(0, kFatbinMagic);
+  put(4, uint16_t{1});   // version
+  put(6, uint16_t{16});  // bytes of the header
+  put(8, uint64_t{0x40 + 8});
+  put(16, uint16_t{1});         // PTX
+  put(16 + 4, uint32_t{0x40});  // bytes of the entry's header
+  put(16 + 8, uint64_t{8});     // and of its payload
   std::vector<FatbinEntry> list;
   std::string error;
-  EXPECT_TRUE(read_fatbin(bytes, &list, &error)) << error;
+  EXPECT_TRUE(read_fatbin(bytes.data(), &list, &error)) << error;
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0].kind, CodeKind::kPtx);
   EXPECT_EQ(list[0].bytes, 8U);
-  EXPECT_EQ(fatbin_bytes(bytes), sizeof(bytes));
-  payload = 16;
-  std::memcpy(bytes + 16 + 8, &payload, 8);
-  EXPECT_FALSE(read_fatbin(bytes, &list, &error));
+  EXPECT_EQ(fatbin_bytes(bytes.data()), bytes.size());
+  put(16 + 8, uint64_t{16});
+  EXPECT_FALSE(read_fatbin(bytes.data(), &list, &error));
 }
 
 }  // namespace

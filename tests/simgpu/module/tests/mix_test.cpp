@@ -65,7 +65,7 @@ TEST(Mix, WithoutAnExtentTouchesSixtyFourBytes) {
   class Blind : public Device {
    public:
     using Device::Device;
-    size_t extent(uintptr_t address) override { return AccessSink::extent(address); }
+    size_t extent(uintptr_t) override { return 0; }
   };
   Blind device(256);
   uintptr_t argument = device.address(0);

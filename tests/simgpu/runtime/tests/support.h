@@ -46,7 +46,7 @@ class Stream {
   ~Stream() { EXPECT_CUDA(cudaStreamDestroy(stream_)); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  operator cudaStream_t() const { return stream_; }
+  operator cudaStream_t() const { return stream_; }  // NOLINT(google-explicit-constructor)
 
  private:
   cudaStream_t stream_ = nullptr;
