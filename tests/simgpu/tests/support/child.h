@@ -31,13 +31,13 @@ void expect_report(const Outcome& outcome, const std::string& text);
 
 }  // namespace simgpu::test
 
-#define EXPECT_CLEAN(outcome)         \
-  do {                                \
-    SCOPED_TRACE("clean: " #outcome); \
-    expect_clean(outcome);            \
+#define EXPECT_CLEAN(outcome) \
+  do {                        \
+    SCOPED_TRACE("clean");    \
+    expect_clean(outcome);    \
   } while (0)
-#define EXPECT_REPORT(outcome, text)   \
-  do {                                 \
-    SCOPED_TRACE("report: " #outcome); \
-    expect_report(outcome, text);      \
+#define EXPECT_REPORT(outcome, text) \
+  do {                               \
+    SCOPED_TRACE("report");          \
+    expect_report(outcome, text);    \
   } while (0)
