@@ -47,7 +47,7 @@ void end_of_session() {
   Session* last = last_session();
   if (is_forked_child() || last == nullptr) return;
   const bool working = active_session.load(std::memory_order_acquire) == last;
-  forward_from_now_on(PassThrough::exiting);
+  forward_from_now_on();
   last->worker.stop();
   if (working) last->engine.collect();
   write_summary(last);

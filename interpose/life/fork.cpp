@@ -14,7 +14,7 @@ constinit std::atomic<bool> forked{false};
 
 void in_child() {
   forked.store(true, std::memory_order_relaxed);
-  forward_from_now_on(PassThrough::forked_child);
+  forward_from_now_on();
 }
 
 }  // namespace

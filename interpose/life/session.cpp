@@ -24,7 +24,8 @@ constinit std::mutex making;  // only ever one session at a time is made; held a
 
 void forward_after_sticky_error() {
   statistics().set_reason(Reason::context_error);
-  forward_from_now_on(PassThrough::context_error);
+  statistics().passed_through(PassThrough::context_error);
+  forward_from_now_on();
 }
 
 }  // namespace
@@ -128,10 +129,9 @@ bool was_ours(CUdeviceptr address) {
   return false;
 }
 
-void forward_from_now_on(PassThrough cause) {
+void forward_from_now_on() {
   forwarding.store(true, std::memory_order_relaxed);
-  if (active_session.exchange(nullptr, std::memory_order_acq_rel) != nullptr)
-    statistics().passed_through(cause);
+  active_session.store(nullptr, std::memory_order_release);
 }
 
 void context_died(CUcontext context) {

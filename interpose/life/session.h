@@ -93,7 +93,7 @@ Session* session_for_allocation();
 bool was_ours(CUdeviceptr address);
 
 // Hooks forward from now on.
-void forward_from_now_on(PassThrough cause);
+void forward_from_now_on();
 // The program's context died: its session goes with it, and the next allocation makes another.
 void context_died(CUcontext context);
 // A forwarded call came back with this.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/hooks/pointer_attributes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace offload {
+namespace {
+
+class PointerAttributes : public testing::Test {
+ protected:
+  PointerAttributes() {
+    device_.device = 3;
+    device_.context = reinterpret_cast<CUcontext>(0x77);
+  }
+  // Around the answer lie bytes that must stay.
+  template <typename T>
+  T ask(CUpointer_attribute attribute) {
+    struct {
+      uint64_t before = 0x1111111111111111;
+      T value{};
+      uint8_t behind[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+    } box;
+    std::memset(&box.value, 0xAA, sizeof(T));
+    EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12}, attribute, kBase + 100, &box.value),
+              AttributeAnswer::kAnswered);
+    EXPECT_EQ(box.before, 0x1111111111111111u);
+    for (const uint8_t byte : box.behind) EXPECT_EQ(byte, 9);
+    return box.value;
+  }
+  static constexpr CUdeviceptr kBase = 0x7000'0000'0000;
+  static constexpr uint64_t kBytes = 12345;
+  Device device_;
+};
+
+TEST_F(PointerAttributes, AreThoseOfPlainDeviceMemory) {
+  EXPECT_EQ(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT), device_.context);
+  EXPECT_EQ(ask<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_DEVICE);
+  EXPECT_EQ(ask<CUdeviceptr>(CU_POINTER_ATTRIBUTE_DEVICE_POINTER), kBase + 100);
+  EXPECT_EQ(ask<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL), 3);
+  EXPECT_EQ(ask<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR), kBase);
+  EXPECT_EQ(ask<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE), kBytes);
+  EXPECT_EQ(ask<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID), 12u);
+  EXPECT_EQ(ask<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED), false);
+  EXPECT_EQ(ask<bool>(CU_POINTER_ATTRIBUTE_MAPPED), true);
+  EXPECT_EQ(ask<bool>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE), false);
+  EXPECT_EQ(ask<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS),
+            CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+  EXPECT_EQ(ask<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE), nullptr);
+}
+
+TEST_F(PointerAttributes, HostPointerDoesNotApplyAndNewOnesAreTheDrivers) {
+  void* value = nullptr;
+  const AllocationInfo allocation = {kBase, kBytes, 1};
+  EXPECT_EQ(answer_attribute(device_, allocation, CU_POINTER_ATTRIBUTE_HOST_POINTER, kBase, &value),
+            AttributeAnswer::kNone);
+  EXPECT_EQ(answer_attribute(device_, allocation, CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE,
+                             kBase, &value),
+            AttributeAnswer::kAskDriver);
+}
+
+TEST_F(PointerAttributes, NothingToTellIsNullOfTheRightSize) {
+  int ordinal[2] = {5, 5};
+  clear_attribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ordinal);
+  EXPECT_EQ(ordinal[0], CU_DEVICE_INVALID);
+  EXPECT_EQ(ordinal[1], 5);
+  unsigned type[2] = {5, 5};
+  clear_attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, type);
+  EXPECT_EQ(type[0], 0u);
+  EXPECT_EQ(type[1], 5u);
+  bool managed[2] = {true, true};
+  clear_attribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed);
+  EXPECT_FALSE(managed[0]);
+  EXPECT_TRUE(managed[1]);
+}
+
+}  // namespace
+}  // namespace offload
