@@ -77,11 +77,12 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   const uint64_t bytes = granules * config_.granularity;
   if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
   if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
-  return create_after_all(granules, for_restore) ? Room::kMade : Room::kNone;
+  if (create_after_all(granules, for_restore)) return Room::kMade;
+  if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
+  return Room::kNone;
 }
 
 // The device refused memory before. Perhaps it has some now.
