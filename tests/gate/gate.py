@@ -67,7 +67,7 @@ class Gate:
         self.verbose = verbose
 
     def command(self, allocator, feature):
-        return [str(self.build / "workloads" / "train_gpt"), "--tiny", "--layers", "4", "--quiet", "--allocator", allocator,
+        return [str(self.build / "workloads" / "train_gpt"), "--tiny", "--layers", "4", "--batch", "8", "--quiet", "--allocator", allocator,
                 *FEATURES[feature]]
 
     def run(self, command, memory, schedule, extra_environment):
