@@ -66,6 +66,24 @@ TEST(Launch, ByAddressOfTheHostFunction) {
   expect_filled(data, 40);
 }
 
+TEST(Launch, GoesToTheStreamThatTheConfigurationNames) {
+  cudaStream_t gone = nullptr;
+  ASSERT_CUDA(cudaStreamCreate(&gone));
+  ASSERT_CUDA(cudaStreamDestroy(gone));
+  int* pointer = nullptr;
+  int zero = 0;
+  void* arguments[] = {&pointer, &zero, &zero};
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3(1);
+  configuration.blockDim = dim3(1);
+  EXPECT_CUDA(cudaLaunchKernelExC(&configuration, fill_function(), arguments));
+  configuration.stream = gone;
+  EXPECT_EQ(cudaLaunchKernelExC(&configuration, fill_function(), arguments),
+            cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+  EXPECT_CUDA(cudaDeviceSynchronize());
+}
+
 TEST(Launch, ByKernelHandle) {
   cudaKernel_t kernel = nullptr;
   ASSERT_CUDA(cudaGetKernel(&kernel, fill_function()));
