@@ -8,12 +8,12 @@ header=$2
 status=0
 
 exported=$(nm -D --defined-only "$library" | awk '$2 == "T" {print $3}')
-while read -r name; do
-  if ! grep -qx "${name}@@libcudart.so.13" <<<"$exported"; then
-    echo "missing, or in another version node: $name"
-    status=1
-  fi
-done < <(grep -oE 'CUDARTAPI(_CDECL)? +cuda[A-Za-z0-9_]+\(' "$header" | grep -oE 'cuda[A-Za-z0-9_]+' | sort -u)
+declared=$(grep -oE 'CUDARTAPI(_CDECL)? +cuda[A-Za-z0-9_]+\(' "$header" | grep -oE 'cuda[A-Za-z0-9_]+' | sed 's/$/@@libcudart.so.13/')
+missing=$(comm -23 <(sort -u <<<"$declared") <(sort -u <<<"$exported"))
+if [[ -n $missing ]]; then
+  printf 'missing, or in another version node:\n%s\n' "$missing"
+  status=1
+fi
 
 if grep -vE '^(__)?cuda[A-Z][A-Za-z0-9_]*@@libcudart\.so\.13$' <<<"$exported"; then
   echo "the names above are exported and should not be"
