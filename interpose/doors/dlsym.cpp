@@ -23,11 +23,28 @@ namespace {
 void* const kPassOn = nullptr;
 void* const kNone = reinterpret_cast<void*>(1);
 
-// Our own exported name came first. Without a driver the program must not take us for one.
-void* answer_of_our_export(const char* name) {
-  if (libcuda_is_loaded()) return kPassOn;
-  void* other = real_dlsym(RTLD_NEXT, name);
-  return other != nullptr ? other : kNone;
+// Whether the caller's own library would find the name in itself or in what it was linked with.
+bool in_scope_of(const void* caller, const char* name) {
+  Dl_info where;
+  if (dladdr(caller, &where) == 0 || where.dli_fname == nullptr) return false;
+  void* library = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) {
+    dlerror();
+    return false;
+  }
+  const void* found = real_dlsym(library, name);
+  dlclose(library);
+  return found != nullptr && in_libcuda(found);
+}
+
+// Our own exported name came first in a search. The program must not find it where without us it
+// would have found nothing.
+void* answer_of_our_export(const char* name, const void* caller) {
+  void* next = real_dlsym(RTLD_NEXT, name);
+  if (next != nullptr) return in_libcuda(next) ? kPassOn : next;
+  if (in_scope_of(caller, name)) return kPassOn;
+  real_dlsym(RTLD_NEXT, name);  // leaves its dlerror
+  return kNone;
 }
 
 }  // namespace
@@ -40,10 +57,10 @@ void* offload_look_up(void* handle, const char* name, const void* caller) {
     return kPassOn;
   const bool exported =
       known.knowledge == Knowledge::kHooked || known.knowledge == Knowledge::kTrapped;
-  if (handle == RTLD_DEFAULT && exported) return answer_of_our_export(name);
+  if (handle == RTLD_DEFAULT && exported) return answer_of_our_export(name, caller);
   void* found = real_dlsym(handle, name);
   if (found == nullptr) return kPassOn;  // the program gets its own dlerror
-  if (exported && in_liboffload(found)) return answer_of_our_export(name);
+  if (exported && in_liboffload(found)) return answer_of_our_export(name, caller);
   if (!in_libcuda(found) || in_libcuda(caller)) return kPassOn;
   return substitute_symbol(name, known, found);
 }

@@ -91,11 +91,10 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   block.bytes = bytes;
   block.id = next_id_++;
   block.birth_op = streams_.ops();
-  Fence fence = std::move(block.fence);
-  block.fence.clear();
   *out = at.address();
   statistics_.rounding_waste_bytes.add(block_bytes - bytes);
-  if (!fence.empty()) order_new_owner(fence, stream, lock);
+  // The block keeps its fence, as a buffer keeps its fill: who frees it knows of its own work only.
+  if (!streams_.passed(block.fence)) order_new_owner(Fence(block.fence), stream, lock);
   relieve_pressure();
   return Status::kOk;
 }

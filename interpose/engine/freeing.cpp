@@ -44,6 +44,7 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
     const uint64_t bytes = at.block().bytes;
     tables_.forget(base, base + slab->block_bytes);
     statistics_.rounding_waste_bytes.subtract(slab->block_bytes - bytes);
+    if (!streams_.passed(at.block().fence)) fence.add(at.block().fence);
     at.block().fence = std::move(fence);
     slabs_.put(at);
     statistics_.remove_live(bytes);

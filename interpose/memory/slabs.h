@@ -16,7 +16,7 @@ struct Block {
   uint64_t id = 0;
   uint64_t birth_op = 0;
   uint32_t next_free = 0;
-  Fence fence;  // free: what must pass before it is used again
+  Fence fence;  // what must pass before it is used again; live: what had to before it was used
 };
 
 // A range of the window cut into blocks of one class.
