@@ -18,7 +18,9 @@ extern "C" __global__ void layout(char a, Pair pair, short b, double c) {
   if (threadIdx.x == 0) pair.data[0] = static_cast<float>(a + pair.count + b + c);
 }
 
-extern "C" __global__ void large(Large large, int* out) { out[0] = large.bytes[19999]; }
+extern "C" __global__ void large(Large large, int* out) {
+  out[0] = large.bytes[19999];
+}
 
 // A sum per block in shared memory: barriers, dynamic shared memory, a loop.
 extern "C" __global__ void block_sum(const float* in, float* out) {
@@ -54,5 +56,9 @@ extern "C" __global__ void warp_sum(float* values) {
 }
 
 // Stays a function of its own in relocatable code, and is no kernel.
-__device__ __noinline__ int triple(int value, const int* more) { return value * 3 + more[value]; }
-extern "C" __global__ void calls(int* data) { data[0] = triple(data[1], data); }
+__device__ __noinline__ int triple(int value, const int* more) {
+  return value * 3 + more[value];
+}
+extern "C" __global__ void calls(int* data) {
+  data[0] = triple(data[1], data);
+}

@@ -30,7 +30,9 @@ void launch_fill(int* data, int value, int n, cudaStream_t stream) {
   fill<<<(n + 127) / 128, 128, 0, stream>>>(data, value, n);
 }
 
-void launch_with_block(unsigned threads) { fill<<<1, threads>>>(nullptr, 0, 0); }
+void launch_with_block(unsigned threads) {
+  fill<<<1, threads>>>(nullptr, 0, 0);
+}
 
 void launch_sum_of_struct(int* out, cudaStream_t stream) {
   Numbers numbers;
@@ -38,5 +40,9 @@ void launch_sum_of_struct(int* out, cudaStream_t stream) {
   sum_of_struct<<<1, 1, 0, stream>>>(numbers, out);
 }
 
-const void* saxpy_function() { return reinterpret_cast<const void*>(saxpy); }
-const void* fill_function() { return reinterpret_cast<const void*>(fill); }
+const void* saxpy_function() {
+  return reinterpret_cast<const void*>(saxpy);
+}
+const void* fill_function() {
+  return reinterpret_cast<const void*>(fill);
+}
