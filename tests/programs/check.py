@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold when liboffload is loaded into a program: one check per name.
+
+    tests/programs/check.py --build build NAME [NAME ...]
+
+A check runs a program with and without liboffload and compares, or looks at the library's own file.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+BUILD = ""
+
+
+def path(*parts):
+    return os.path.join(BUILD, *parts)
+
+
+def library():
+    return path("liboffload.so")
+
+
+def clean_environment(**changes):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_PRELOAD"))
+    }
+    environment.update(changes)
+    return environment
+
+
+def on_simulated_gpu(**changes):
+    return clean_environment(LD_LIBRARY_PATH=path("simgpu"), SIMGPU_MEMORY="256MiB", **changes)
+
+
+def run(command, environment, preload=()):
+    environment = dict(environment)
+    if preload:
+        environment["LD_PRELOAD"] = ":".join(preload)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return result.returncode, result.stdout, result.stderr
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
+
+
+def expect_same(command, environment=None, behind=()):
+    """The program's status and output are the same with liboffload, and nothing else is printed."""
+    environment = environment or clean_environment()
+    without = run(command, environment, behind)
+    with_us = run(command, environment, [library(), *behind])
+    expect(with_us == without, f"{command}: without {without}, with {with_us}")
+    return with_us
+
+
+def tool_output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+# --- the library's file
+
+
+def exports():
+    wanted = tool_output(path("programs", "print_exports")).split()
+    lines = tool_output("nm", "-D", "--defined-only", library()).splitlines()
+    found = sorted(line.split()[-1] for line in lines)
+    expect(found == wanted, f"differs from hooks.def: {sorted(set(found) ^ set(wanted))}")
+    expect(all("@" not in name for name in found), "an export has a version")
+    expect("Version definition" not in tool_output("readelf", "-V", library()), "there is a named version node")
+
+
+def needs():
+    dynamic = tool_output("readelf", "-d", library())
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    expect(needed, "no needed library at all")
+    for name in needed:
+        expect(re.match(r"(libc|libm|ld-linux.*)\.so", name), f"needs {name}")
+    expect("NODELETE" in dynamic, "can be unloaded")
+
+
+def symbol_versions():
+    wanted = set(re.findall(r"GLIBC_([0-9.]+)", tool_output("objdump", "-T", library())))
+    expect(wanted, "no versioned symbol at all")
+    newest = max(tuple(int(part) for part in version.split(".")) for version in wanted)
+    expect(newest <= (2, 34), f"needs GLIBC_{newest}")
+    expect("GLIBCXX" not in tool_output("objdump", "-T", library()), "needs libstdc++")
+
+
+# --- programs without CUDA
+
+
+def heap_owner():
+    status, out, error = expect_same([path("programs", "heap_owner")])
+    expect(status == 0 and "liboffload" not in out, out)
+    owners = dict(re.findall(r"^(\w+): (\S+)$", out, re.M))
+    for name in ("malloc", "free", "strdup", "dlopen"):
+        expect(re.search(r"/libc[.-]", owners[name]), f"{name} belongs to {owners[name]}")
+    expect(owners["mi_malloc"] == "nobody", "mimalloc is visible")
+
+
+def without_driver():
+    status, out, _ = expect_same([path("programs", "without_driver")])
+    expect(status == 7, f"status {status}")
+    expect("cuMemAlloc_v2: none, error" in out and "printf: there" in out, out)
+
+
+def next_definition():
+    status, out, _ = expect_same([path("programs", "next_definition")], behind=[path("programs", "next_library.so")])
+    expect(status == 0 and "parent is found, 1 call" in out and "libc" in out, out)
+
+
+def early_lookup():
+    _, out, _ = expect_same([path("programs", "early_lookup")], behind=[path("programs", "early_library.so")])
+    expect("findings 3" in out, out)
+
+
+def ls():
+    status, out, _ = expect_same(["ls", "-l", "/usr"])
+    expect(status == 0 and out, "ls said nothing")
+    status, _, error = expect_same(["ls", "/no/such/folder"])
+    expect(status == 2 and error, f"status {status}")
+
+
+def python():
+    status, out, _ = expect_same([sys.executable, "-c", "import ctypes, json, threading; print(6 * 7)"])
+    expect(status == 0 and out == "42\n", out)
+    status, _, _ = expect_same([sys.executable, "-c", "import sys; sys.exit(3)"])
+    expect(status == 3, f"status {status}")
+    status, _, _ = expect_same([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"])
+    expect(status == -15, f"status {status}")
+
+
+def forks():
+    status, out, _ = expect_same([path("programs", "forks")])
+    expect(status == 9 and "child ended with 11" in out and "grandchild ended with 12" in out, out)
+    status, out, _ = expect_same([path("programs", "forks"), "cuda"], on_simulated_gpu())
+    expect(status == 9 and "memory holds 5, result 0, free 0" in out, out)
+    # One report, from the process that used the GPU.
+    environment = on_simulated_gpu(OFFLOAD_REPORT="text")
+    _, _, error = run([path("programs", "forks"), "cuda"], environment, [library()])
+    expect(error.count("liboffload ") == 1, error)
+
+
+def fork_and_exec():
+    status, out, _ = expect_same(["sh", "-c", "ls / > /dev/null; (exit 3); echo $?; exec sh -c 'exit 6'"])
+    expect(status == 6 and out == "3\n", out)
+
+
+def deep_binding():
+    status, out, _ = expect_same([path("programs", "deep_binding"), path("programs", "deep_library.so")])
+    expect(status == 5 and out == "answer 42\n", out)
+
+
+def pytorch_variables():
+    show = [sys.executable, "-c", "import os; print(sorted((k, v) for k, v in os.environ.items() if k.startswith('PYTORCH')))"]
+    plain = clean_environment()
+    _, out, _ = run(show, plain, [library()])
+    both = [("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync"), ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")]
+    expect(out == f"{both}\n", out)
+    # A child of a child sees the same, not the backend twice.
+    _, out, _ = run(["sh", "-c", f"exec {sys.executable} -c '{show[2]}'".replace("'PYTORCH'", '"PYTORCH"')], plain, [library()])
+    expect(out == f"{both}\n", out)
+    for value, expected in (("uncached", both[1:]), ("native", [])):
+        _, out, _ = run(show, clean_environment(OFFLOAD_PYTORCH_ALLOC=value), [library()])
+        expect(out == f"{expected}\n", f"{value}: {out}")
+    names = "import os; print(sorted(os.environ))"
+    _, without, _ = run([sys.executable, "-c", names], plain)
+    _, with_us, _ = run([sys.executable, "-c", names], plain, [library()])
+    added = set(eval(with_us)) - set(eval(without)) - {"LD_PRELOAD"}
+    expect(added == {name for name, _ in both}, f"added {added}")
+
+
+def bad_options_are_silent():
+    """Children of a shell script are not the ones to complain to."""
+    environment = clean_environment(OFFLOAD_GPU_LIMIT="much", OFFLOAD_NO_SUCH="1")
+    _, _, error = run(["ls", "/"], environment, [library()])
+    expect(error == "", error)
+
+
+def start_time():
+    """Less than 5 ms more per process, by the median of 50 pairs taken alternately."""
+    environment = clean_environment()
+    times = {False: [], True: []}
+    for _ in range(50):
+        for preloaded in (False, True):
+            env = dict(environment, LD_PRELOAD=library()) if preloaded else environment
+            begin = time.perf_counter()
+            subprocess.run(["/bin/true"], env=env, check=True)
+            times[preloaded].append(time.perf_counter() - begin)
+    added_ms = (statistics.median(times[True]) - statistics.median(times[False])) * 1e3
+    print(f"added {added_ms:.2f} ms")
+    expect(added_ms < 5, f"{added_ms:.2f} ms more")
+
+
+# --- programs with the simulated driver
+
+
+def disabled():
+    environment = on_simulated_gpu(OFFLOAD_DISABLE="1")
+    _, out, error = run([path("programs", "door")], environment, [library()])
+    owners = dict(re.findall(r"^(dlsym \w+): (\S+)$", out, re.M))
+    expect(owners["dlsym cuMemAlloc_v2"].startswith("libcuda"), out)
+    expect(error == "", error)
+    status, out, _ = run([sys.executable, "-c", "import os; print([k for k in os.environ if k.startswith('PYTORCH')])"], environment, [library()])
+    expect(out == "[]\n", out)
+    expect_same([path("programs", "forks"), "cuda"], environment)
+
+
+def strict():
+    environment = on_simulated_gpu(OFFLOAD_GPU_LIMIT="much", OFFLOAD_STRICT="1")
+    status, out, error = run([path("programs", "quiet_end")], environment, [library()])
+    expect(status == 4 and "OFFLOAD_GPU_LIMIT" in error and error.count("error:") == 1, error)
+
+
+def door():
+    environment = on_simulated_gpu(SIMGPU_EXTRA_ENTRIES="cuSimgpuUnknownA")
+    _, plain, _ = run([path("programs", "door")], environment)
+    _, out, error = run([path("programs", "door")], environment, [library()])
+    expect(error == "", error)
+    # Exactly the owners differ.
+    strip = lambda text: re.sub(r"(libcuda\.so\S*|liboffload\.so)(?=,|\n)", "X", text)
+    expect(strip(out) == strip(plain), f"{out}\n--- without\n{plain}")
+    ours = {
+        "dlsym cuMemAlloc_v2": True, "dlsym cuLaunchKernel": True, "dlsym cuLaunchKernel_ptsz": True,
+        "dlsym cuGetProcAddress_v2": True, "dlsym cuInit": False, "dlsym cuEventQuery": False,
+    }
+    owners = dict(re.findall(r"^([\w ]+): (\S+)$", out, re.M))
+    for question, is_ours in ours.items():
+        expect(owners[question].startswith("liboffload" if is_ours else "libcuda"), f"{question}: {owners[question]}")
+    expect(owners["default cuMemAlloc_v2"] == "nobody", out)  # the driver was opened locally
+    expect(owners["dlsym cuNoSuchEntry"] == "nobody", out)
+    expect("self: 0, liboffload.so, status 0" in out, out)
+    expect("kinds: two" in out and "same as by name: yes, yes" in out, out)
+    expect("cuMemAlloc 13000: 0, liboffload.so" in out and "cuMemAlloc 3020: 0, liboffload.so" in out, out)
+    expect("cuMemcpyHtoDAsync 13000: 0, liboffload.so" in out, out)
+    expect("cuEventQuery 13000: 0, libcuda.so.1" in out, out)
+    expect("cuSimgpuUnknownA 13000: 0, liboffload.so" in out, out)  # behind a trap
+    expect(re.search(r"cuNoSuchEntry 13000: \d+, nobody", out), out)
+
+
+def deep_binding_bypass():
+    command = [path("programs", "deep_binding"), path("programs", "deep_library.so"), "cuda"]
+    without = run(command, on_simulated_gpu())
+    status, out, error = run(command, on_simulated_gpu(), [library()])
+    expect((status, out) == without[:2], f"{out}\n--- without\n{without[1]}")
+    expect(error.count("\n") == 1 and "deep_library.so" in error and "nothing is moved" in error, error)
+
+
+def quiet_end():
+    for how, wanted in (("normal", 4), ("late-free", 4), ("_exit", 5), ("kill", -15)):
+        status, _, _ = expect_same([path("programs", "quiet_end"), how], on_simulated_gpu())
+        expect(status == wanted, f"{how}: status {status}")
+    _, _, error = run([path("programs", "quiet_end")], on_simulated_gpu(OFFLOAD_REPORT="text"), [library()])
+    expect("everything fitted" in error, error)
+
+
+def main():
+    global BUILD
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("checks", nargs="+")
+    arguments = parser.parse_args()
+    BUILD = os.path.abspath(arguments.build)
+    for name in arguments.checks:
+        globals()[name]()
+        print(f"{name}: ok")
+
+
+if __name__ == "__main__":
+    main()

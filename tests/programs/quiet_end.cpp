@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// quiet_end normal|static|late-free|_exit|kill: starts CUDA, allocates, and ends in that way. A
+// destructor that frees after main, as many programs have, must get the answer that it gets without
+// liboffload.
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+CUresult (*release)(CUdeviceptr) = nullptr;
+
+struct Owner {
+  CUdeviceptr memory = 0;
+  ~Owner() {
+    if (memory == 0) return;
+    const CUresult result = release(memory);
+    std::printf("late free: %s\n",
+                result == CUDA_SUCCESS || result == CUDA_ERROR_DEINITIALIZED ? "fine" : "failed");
+  }
+};
+Owner owner;
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const char* how = count > 1 ? arguments[1] : "normal";
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  CUcontext context = nullptr;
+  CUdeviceptr memory = 0;
+  reinterpret_cast<decltype(&cuInit)>(dlsym(driver, "cuInit"))(0);
+  reinterpret_cast<decltype(&cuDevicePrimaryCtxRetain)>(dlsym(driver, "cuDevicePrimaryCtxRetain"))(
+      &context, 0);
+  reinterpret_cast<decltype(&cuCtxSetCurrent)>(dlsym(driver, "cuCtxSetCurrent"))(context);
+  release = reinterpret_cast<decltype(release)>(dlsym(driver, "cuMemFree_v2"));
+  if (reinterpret_cast<decltype(&cuMemAlloc)>(dlsym(driver, "cuMemAlloc_v2"))(&memory, 8 << 20) !=
+      CUDA_SUCCESS)
+    return 2;
+  std::printf("allocated\n");
+  std::fflush(stdout);
+  if (std::strcmp(how, "late-free") == 0) {
+    owner.memory = memory;
+    return 4;
+  }
+  if (std::strcmp(how, "_exit") == 0) _exit(5);
+  if (std::strcmp(how, "kill") == 0) kill(getpid(), SIGTERM);
+  return 4;
+}
