@@ -17,8 +17,9 @@ configure: bootstrap
 	@test -e $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja
 
 # The three training runs: with room, without, and with liboffload. GPU=real runs them on the machine's own.
-demo: all
-	@scripts/demo.sh $(if $(GPU),--gpu $(GPU))
+demo: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target liboffload offload simgpu_cuda simgpu_cudart train_gpt
+	@GPU=$(or $(GPU),simulated) scripts/demo.sh $(BUILD)
 
 # What a change must pass; the long runs are in soak.
 test: all
