@@ -18,7 +18,7 @@ configure: bootstrap
 
 # The three training runs: with room, without, and with liboffload. GPU=real runs them on the machine's own.
 demo: configure
-	@cmake --build $(BUILD) -j $(JOBS) --target liboffload offload simgpu_cuda simgpu_cudart train_gpt
+	@cmake --build $(BUILD) -j $(JOBS) --target liboffload offload simgpu_cuda simgpu_cudart train_gpt train_gpt_twins
 	@GPU=$(or $(GPU),simulated) scripts/demo.sh $(BUILD)
 
 # What a change must pass; the long runs are in soak.
