@@ -103,6 +103,7 @@ Status Engine::keep(Address address, ThreadPins& pins) {
   Buffer* buffer = window_.buffer_at(address);
   if (buffer == nullptr) return owns(address) ? Status::kOk : Status::kNotOurs;
   ++buffer->kept;
+  begin_request(&pins);
   for (;;) {
     const Status status = restore(*buffer, &pins, lock);
     if (status == Status::kNotReady) continue;
@@ -117,6 +118,7 @@ void Engine::retire(const char* reason, ThreadPins& pins) {
   if (retired()) return;
   retired_.store(true, std::memory_order_release);
   extents_.lift_limit();  // a smaller limit than the card's must not keep buffers away from home
+  begin_request(&pins);
   uint64_t away_bytes = 0;
   for (size_t i = 0; i < live_.size(); ++i) {
     Buffer& buffer = *live_[i];

@@ -188,6 +188,8 @@ class Engine {
   bool reclaim_oldest_parked();
   bool reclaim_empty_slab();
   bool wait_for_slot(Lock& lock);
+  bool wait_for_victim(ThreadPins* pins, Lock& lock);
+  void look_again(Lock& lock);
   bool wait_in_line(ThreadPins* pins, Lock& lock);
 
   // allocation.cpp
@@ -235,6 +237,13 @@ class Engine {
     return buffer.address + piece.offset;
   }
   uint64_t owned_bytes() const;  // mapped for live buffers and slabs, less what is leaving
+  bool only_finished_may_leave() {
+    return config_.finished_victims_only ||
+           (holds(Clause::kExternalFlag) && streams_.external_wait_pending());
+  }
+  static void begin_request(ThreadPins* pins) {
+    if (pins != nullptr) pins->looks = pins->turns = 0;
+  }
   bool may_move() const { return config_.move && !retired_.load(std::memory_order_relaxed); }
 
   Port& port_;

@@ -65,9 +65,7 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
     return 0;
   }
   Fence leave = leave_fence(buffer, waive_grace);
-  const bool only_finished = config_.finished_victims_only ||
-                             (holds(Clause::kExternalFlag) && streams_.external_wait_pending());
-  if (only_finished && !streams_.passed(leave)) {
+  if (only_finished_may_leave() && !streams_.passed(leave)) {
     buffer.state.store(before, std::memory_order_release);
     return 0;
   }

@@ -54,6 +54,7 @@ Status Engine::begin_op(ThreadPins& pins, StreamIndex stream) {
 
 Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
   Lock lock(mutex_);
+  begin_request(&pins);
   if (const Status status = make_resident(pins, lock); status != Status::kOk) {
     pins.clear();
     return status;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/engine/pins.h"
 
+#include <algorithm>
+
 #include "interpose/life/heap.h"
 
 namespace offload {
@@ -42,6 +44,23 @@ bool PinRegistry::any_pins(const ThreadPins* except) const {
     if (pins != except && pins->count.load(std::memory_order_acquire) != 0) return true;
   }
   return false;
+}
+
+OwnVector<PinRegistry::Held> PinRegistry::held(const ThreadPins* except) const {
+  OwnVector<Held> all;
+  for (const ThreadPins* pins = first_.load(std::memory_order_acquire); pins != nullptr;
+       pins = pins->next) {
+    if (pins == except || pins->count.load(std::memory_order_acquire) == 0) continue;
+    all.push_back({pins, pins->done.load(std::memory_order_acquire)});
+  }
+  return all;
+}
+
+bool PinRegistry::dropped(const OwnVector<Held>& held) {
+  return std::all_of(held.begin(), held.end(), [](const Held& each) {
+    return each.pins->count.load(std::memory_order_acquire) == 0 ||
+           each.pins->done.load(std::memory_order_acquire) != each.done;
+  });
 }
 
 }  // namespace offload

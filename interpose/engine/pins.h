@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "interpose/engine/buffer.h"
+#include "interpose/life/heap.h"
 
 namespace offload {
 
@@ -21,6 +22,9 @@ struct ThreadPins {
   std::atomic<bool> in_use{false};
   ThreadPins* next = nullptr;
   uint32_t collected = 0;  // owning thread only
+  uint32_t looks = 0;      // owning thread only: waits of the present request
+  uint32_t turns = 0;
+  std::atomic<uint64_t> done{0};  // how often it dropped pins after an op
   std::atomic<Buffer*> list[kMaxPins]{};
 
   // Owning thread. Names are collected first and published by one store, in Engine::begin_op.
@@ -38,6 +42,7 @@ struct ThreadPins {
     if (collected == 0) return;
     collected = 0;
     withdraw();
+    done.store(done.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     if (overflow.load(std::memory_order_relaxed)) overflow.store(false, std::memory_order_release);
   }
   Buffer* at(uint32_t i) const { return list[i].load(std::memory_order_relaxed); }
@@ -52,6 +57,13 @@ class PinRegistry {
   bool pinned(const Buffer* buffer) const;
   // Whether a thread other than this one pins anything.
   bool any_pins(const ThreadPins* except) const;
+  // The threads but this one that pin something, and whether each has dropped since what it pinned.
+  struct Held {
+    const ThreadPins* pins;
+    uint64_t done;
+  };
+  OwnVector<Held> held(const ThreadPins* except) const;
+  static bool dropped(const OwnVector<Held>& held);
 
  private:
   std::atomic<ThreadPins*> first_{nullptr};

@@ -81,8 +81,8 @@ class Port {
 
   virtual uint64_t now_nanoseconds() = 0;
   // Called where a thread is about to wait for another thread; tests, which play several threads in
-  // one, let the other go on here (with the lock released).
-  virtual void host_waits(std::unique_lock<std::mutex>&) {}
+  // one, let the other go on here (with the lock released), and say true: no need to sleep.
+  virtual bool host_waits(std::unique_lock<std::mutex>&) { return false; }
 };
 
 }  // namespace offload

@@ -79,6 +79,7 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (reshape(granules, true, lock)) return Room::kWaited;
   if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
+  if (wait_for_victim(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   if (create_after_all(granules, for_restore)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
@@ -219,19 +220,40 @@ bool Engine::wait_for_slot(Lock& lock) {
   return true;
 }
 
+// Only finished buffers may leave (external flags, OFFLOAD_VICTIMS=finished), and none is. What
+// waits for the host must not be waited for without end, so the GPU is given a limited time.
+bool Engine::wait_for_victim(ThreadPins* pins, Lock& lock) {
+  if (!may_move() || !policy_.moves() || !only_finished_may_leave() || pins == nullptr)
+    return false;
+  const bool any = std::any_of(live_.begin(), live_.end(), [&](const Buffer* buffer) {
+    return evictable(*buffer, true) && !pin_registry_.pinned(buffer);
+  });
+  if (!any || pins->looks >= config_.patience_ms) return false;
+  ++pins->looks;
+  const uint64_t begin = port_.now_nanoseconds();
+  look_again(lock);
+  statistics_.waited(HostWait::external_flag, port_.now_nanoseconds() - begin);
+  return true;
+}
+
+// A pin may go, and the GPU get on, without a notice: so the waits are short.
+void Engine::look_again(Lock& lock) {
+  if (!port_.host_waits(lock)) changed_.wait_for(lock, std::chrono::milliseconds{1});
+}
+
 // Others may free what they pin. Pins are dropped meanwhile (two threads that each wait for what
 // the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
-// anything, so nothing will become free.
+// anything, so nothing will become free; or it has been waited for often enough.
 bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
+  constexpr uint32_t kTurns = 64;
   if (!pin_registry_.any_pins(pins)) return false;
+  if (pins != nullptr && ++pins->turns > kTurns) return false;
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
   const uint64_t ticket = line_next_++;
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  // A pin may go without a notice between the look and the wait, so the wait is short.
-  constexpr std::chrono::milliseconds kLook{1};
-  port_.host_waits(lock);
-  while (line_serving_ != ticket) changed_.wait_for(lock, kLook);
-  changed_.wait_for(lock, kLook, [&] { return !pin_registry_.any_pins(pins); });
+  while (line_serving_ != ticket) look_again(lock);
+  const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
+  while (!PinRegistry::dropped(held)) look_again(lock);
   ++line_serving_;
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   changed_.notify_all();

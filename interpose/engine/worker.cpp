@@ -125,7 +125,7 @@ void Engine::stop_worker() {
 void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
   for (size_t i = 0; i < buffer.pieces.size();) {
     if (buffer.pieces[i].busy) {
-      changed_.wait(lock);
+      look_again(lock);
       i = 0;
     } else {
       ++i;

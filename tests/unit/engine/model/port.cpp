@@ -72,6 +72,7 @@ Status ModelPort::map(Address at, uint64_t bytes, Handle handle, Place place, bo
   if (device_.memory().place_of(handle) != place) {
     fail(Failure::Kind::kMisuse, "map with access for another place");
   }
+  if (say) say("map " + std::to_string(at) + " handle " + std::to_string(handle));
   device_.memory().map(at, bytes, handle);
   return Status::kOk;
 }
@@ -81,6 +82,7 @@ Status ModelPort::unmap(Address at, uint64_t bytes) {
   if (const Status status = enter(Call::kUnmap, Schedule::Point::kUnmap); status != Status::kOk) {
     return status;
   }
+  if (say) say("unmap " + std::to_string(at));
   device_.memory().unmap(at, bytes);
   return Status::kOk;
 }
@@ -131,6 +133,7 @@ Status ModelPort::wait(const NativeStream& stream, Event event) {
   }
   const std::shared_ptr<Mark>& last = known(event).last;
   if (last == nullptr || last->done) return Status::kOk;
+  if (say) say("wait of " + queue_of(stream).name + " for " + last->queue->name);
   device_.submit(queue_of(stream), {.run = {}, .records = nullptr, .waits_for = last});
   return Status::kOk;
 }
@@ -189,6 +192,10 @@ Status ModelPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
   if (const Status status = enter(Call::kCopy, Schedule::Point::kOther); status != Status::kOk) {
     return status;
   }
+  if (say) {
+    say("copy " + std::to_string(device_.memory().shown_at(from)) + " to " +
+        std::to_string(device_.memory().shown_at(to)));
+  }
   Item item;
   item.run = [this, to, from, bytes] {
     std::vector<Memory::Run> source;
@@ -232,14 +239,18 @@ Status ModelPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
   return Status::kOk;
 }
 
-void ModelPort::host_waits(std::unique_lock<std::mutex>& lock) {
+bool ModelPort::host_waits(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   device_.schedule().at(Schedule::Point::kOther, device_);
   bool somebody = true;
   if (while_waiting) {
     while_waiting();
-  } else {
+  } else if (crew_.running()) {
     somebody = crew_.give_way();
+  }
+  if (const std::vector<Queue*>& heads = device_.ready(); !heads.empty()) {
+    device_.run_head(*heads[device_.schedule().pick(device_, heads)]);
+    in_vain_ = 0;
   }
   lock.lock();
   // Looks that change nothing come again and again: count them.
@@ -247,6 +258,7 @@ void ModelPort::host_waits(std::unique_lock<std::mutex>& lock) {
   if (!somebody || ++in_vain_ > kHang) {
     fail(Failure::Kind::kHang, "a host thread waits for another in vain");
   }
+  return true;
 }
 
 }  // namespace offload::model

@@ -49,7 +49,11 @@ class ModelPort final : public Port {
   std::function<Queue*()> own_stream;   // of the host thread that is being played
   std::function<void()> while_waiting;  // scripts let another thread go on while one waits
   std::function<void(Call)> before;     // scripts do something at a call
+  std::function<void(const std::string&)> say;  // for a replay
   bool context_lost = false;            // streams and events are gone
+
+  // The program got on.
+  void progress() { in_vain_ = 0; }
 
   Status reserve(uint64_t bytes, Address* out) override;
   Status create(Place place, uint64_t bytes, Handle* out) override;
@@ -71,7 +75,7 @@ class ModelPort final : public Port {
   uint64_t checksum_host(Address at, uint64_t bytes) override;
   Status checksum_device(Address at, uint64_t bytes, uint64_t* out) override;
   uint64_t now_nanoseconds() override { return device_.tick(); }
-  void host_waits(std::unique_lock<std::mutex>& lock) override;
+  bool host_waits(std::unique_lock<std::mutex>& lock) override;
 
  private:
   struct ModelEvent {

@@ -25,6 +25,7 @@ EngineConfig config_of(const Settings& settings) {
   config.evicted = settings.evicted;
   config.move = settings.move;
   config.finished_victims_only = settings.finished_only;
+  config.patience_ms = settings.patience;
   config.verify = settings.verify;
   config.free_is_fenced = settings.fenced_free;
   return config;
@@ -54,7 +55,8 @@ struct KernelArg {
   uint64_t bytes;
   Mode mode;
   int tensor;
-  uint64_t expected;  // what it reads
+  uint64_t expected;        // what it reads
+  std::vector<Cell> cells;  // the same, for a replay
 };
 
 void run_kernel(Memory& memory, const std::vector<KernelArg>& args, uint64_t op, uint64_t value) {
@@ -67,8 +69,14 @@ void run_kernel(Memory& memory, const std::vector<KernelArg>& args, uint64_t op,
     if (!memory.resolve(arg.address, arg.bytes, &runs)) fail(Failure::Kind::kFault, where(arg));
     if (!reads(arg.mode)) continue;
     uint64_t sum = 0;
+    uint64_t index = 0;
     for (const Memory::Run& run : runs) {
-      for (uint64_t i = 0; i < run.count; ++i) sum = mix(sum, run.cells[i]);
+      for (uint64_t i = 0; i < run.count; ++i, ++index) {
+        sum = mix(sum, run.cells[i]);
+        if (!arg.cells.empty() && run.cells[i] != arg.cells[index]) {
+          std::printf("cell %zu of tensor %d differs\n", static_cast<size_t>(index), arg.tensor);
+        }
+      }
     }
     if (sum != arg.expected) fail(Failure::Kind::kWrongContent, where(arg));
   }
@@ -108,6 +116,7 @@ World::World(const Settings& settings, Schedule& schedule)
   engine = std::make_unique<Engine>(port, config_of(settings), chosen, *statistics);
   if (engine->initialise() != Status::kOk) fail(Failure::Kind::kRefused, "initialise");
   port.unlocked = [this] { return EngineTest::unlocked(*engine); };
+  if (tracing) port.say = [this](const std::string& what) { say("  " + what); };
   port.own_stream = [this]() -> Queue* {
     for (const Stream& own : streams_) {
       if (own.live && own.per_thread && own.thread == thread()) return own.queue;
@@ -312,10 +321,11 @@ void World::forward(const Op& op) {
   uint64_t value = mix(number, 7);
   for (const Arg& arg : op.args) {
     const Tensor& touched = tensor(arg.tensor);
-    KernelArg given{touched.address, touched.bytes, arg.mode, arg.tensor, 0};
+    KernelArg given{touched.address, touched.bytes, arg.mode, arg.tensor, 0, {}};
     if (reads(arg.mode)) {
       if (!touched.written) fail(Failure::Kind::kMisuse, "the program reads what it never wrote");
       given.expected = fold(touched.expected);
+      if (tracing) given.cells = touched.expected;
       value = mix(value, given.expected);
     }
     kernel.push_back(given);
@@ -435,6 +445,7 @@ std::string World::states(int index) {
 }
 
 void World::step() {
+  port.progress();
   device.schedule().at(Schedule::Point::kStep, device);
   if (crew.running()) {
     crew.yield();

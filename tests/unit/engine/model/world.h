@@ -32,6 +32,7 @@ struct Settings {
   EvictedShows evicted = EvictedShows::kHostCopy;
   bool finished_only = false;
   bool fenced_free = false;
+  uint32_t patience = 20;
   bool move = true;
   bool verify = false;
   uint64_t min_granules = 1;
