@@ -7,6 +7,9 @@
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/memory/heap.h"
+#include "tests/simgpu/memory/host_blocks.h"
 #include "tests/simgpu/memory/pool.h"
 
 using simgpu::Call;
@@ -59,7 +62,7 @@ Context* make_context(Call& call, CUdevice device, unsigned flags) {
   return context;
 }
 
-// Ends a context: its work is waited for, its streams and events become invalid.
+// Ends a context: its work is waited for, its streams, events and memory are gone.
 void end_context(Call& call, Context* context) {
   engine().wait(call.lock, engine().all_work(context), "the end of a context");
   simgpu::stream_handles().for_each([&](simgpu::StreamHandle& entry) {
@@ -70,6 +73,13 @@ void end_context(Call& call, Context* context) {
   simgpu::event_handles().for_each([&](simgpu::EventHandle& entry) {
     if (entry.context == context) simgpu::event_handles().destroy(&entry);
   });
+  for (simgpu::Mapping* mapping : simgpu::address_space().owned_by(context)) {
+    if (mapping->kind == simgpu::MemoryKind::kHeap) {
+      simgpu::heap::free(mapping);
+    } else {
+      simgpu::host_blocks::free_any(mapping);
+    }
+  }
   // The default stream is left behind: points in it may still be referred to.
   contexts().destroy(context);
 }

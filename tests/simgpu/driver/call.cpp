@@ -69,6 +69,10 @@ Call::Call(Needs needs) : error(driver_status()) {
   if (error != CUDA_SUCCESS) return;
   engine().note_api_call();
   lock = Lock(driver_mutex());
+  if (thread_state().in_host_function) {
+    error = CUDA_ERROR_NOT_PERMITTED;
+    return;
+  }
   const auto& stack = thread_state().contexts;
   if (!stack.empty()) context = stack.back();
   if (needs == Needs::kDriver) return;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/exec/engine.h"
 
 namespace simgpu {
@@ -13,7 +14,8 @@ thread_local ThreadState* current = nullptr;
 
 void thread_ends(void* state) {
   auto* ending = static_cast<ThreadState*>(state);
-  {
+  if (driver_status() ==
+      CUDA_SUCCESS) {  // not in a forked child, where the lock may be held for good
     Lock lock(driver_mutex());
     for (auto& [context, stream] : ending->default_streams) engine().retire_stream(lock, stream);
   }

@@ -16,4 +16,10 @@ void device_fault(Context& context, const std::string& operation, uintptr_t addr
   if (context.sticky == CUDA_SUCCESS) context.sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+void launch_failure(Context& context, const std::string& operation) {
+  say("launch failure: %s", operation.c_str());
+  ++statistics().faults;
+  if (context.sticky == CUDA_SUCCESS) context.sticky = CUDA_ERROR_LAUNCH_FAILED;
+}
+
 }  // namespace simgpu

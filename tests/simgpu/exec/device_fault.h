@@ -9,6 +9,8 @@
 
 namespace simgpu {
 
+// A kernel that could not be run to its end for another reason: 719.
+void launch_failure(Context& context, const std::string& operation);
 void device_fault(Context& context, const std::string& operation, uintptr_t address);
 
 }  // namespace simgpu

@@ -116,7 +116,7 @@ uint64_t Engine::submit(Lock& lock, Stream& stream, std::unique_ptr<Op> op) {
   }
   order_against_default(stream);
   append(stream, std::move(op));
-  if (executor_sleeps_) work_.notify_one();
+  if (wake_on_submit_) work_.notify_one();
   return stream.submitted;
 }
 
@@ -161,8 +161,7 @@ void Engine::wait(Lock& lock, std::vector<Target> targets, const char* call) {
 
 bool Engine::query(Lock&, Target target) {
   if (target.reached()) return true;
-  scheduler_.asked_in_vain(target);
-  if (scheduler_.late()) work_.notify_one();
+  if (scheduler_.asked_in_vain(target)) work_.notify_one();
   return false;
 }
 

@@ -80,7 +80,7 @@ class Engine {
   std::condition_variable host_work_;  // for the host-function thread
   int blocked_hosts_ = 0;
   bool threads_started_ = false;
-  bool executor_sleeps_ = false;
+  bool wake_on_submit_ = false;  // the executor sleeps, and new work is its business
   uint64_t next_order_ = 0;
   uint64_t next_stream_id_ = 0;
   uint64_t progress_ = 0;  // operations completed

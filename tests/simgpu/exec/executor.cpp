@@ -51,7 +51,8 @@ void Engine::executor_main() {
   for (;;) {
     const bool rest = blocked_hosts_ == 0 && !active_.empty() && scheduler_.wants_a_rest();
     if (!rest && execute_one(lock)) continue;
-    executor_sleeps_ = true;
+    // Lazily scheduled work, once there is any, runs for other reasons than being submitted.
+    wake_on_submit_ = !rest && (!scheduler_.late() || active_.empty());
     const int64_t next_end = timeline_.next_end_ns();
     if (next_end >= 0) {
       const auto left = std::chrono::nanoseconds(next_end - Timeline::wall_ns());
@@ -68,7 +69,7 @@ void Engine::executor_main() {
     } else {
       work_.wait(lock);
     }
-    executor_sleeps_ = false;
+    wake_on_submit_ = false;
   }
 }
 
@@ -130,7 +131,7 @@ void Engine::complete(Stream& stream) {
   stream.running = false;
   if (stream.queue.empty()) std::erase(active_, &stream);
   ++progress_;
-  if (blocked_hosts_ > 0) done_.notify_all();
+  if (blocked_hosts_ > 0 && scheduler_.is_a_demand_met()) done_.notify_all();
 }
 
 void Engine::host_function_main() {

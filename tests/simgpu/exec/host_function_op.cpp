@@ -3,6 +3,7 @@
 
 #include "tests/simgpu/driver/context.h"
 #include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/engine.h"
 
 namespace simgpu {
@@ -13,11 +14,13 @@ void HostFunctionOp::run(Lock& lock) {
   // It may tell any thread that what is before it is finished.
   engine().knowledge().learn_by_all(stream->clock);
   lock.unlock();
+  thread_state().in_host_function = true;
   if (function_ != nullptr) {
     function_(data_);
   } else {
     callback_(handle_, status, data_);
   }
+  thread_state().in_host_function = false;
   lock.lock();
 }
 

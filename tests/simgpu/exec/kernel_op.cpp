@@ -25,11 +25,12 @@ struct Body {
   const SimgpuLaunch* launch;
   void* const* arguments;
   AccessSink* sink;
+  bool succeeded;
 };
 
 void run_body(void* pointer) {
-  const Body& body = *static_cast<Body*>(pointer);
-  body.kernel->run(*body.launch, body.arguments, *body.sink);
+  Body& body = *static_cast<Body*>(pointer);
+  body.succeeded = body.kernel->run(*body.launch, body.arguments, *body.sink);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void KernelOp::run(Lock& lock) {
   const bool unknown = kernel_->access_unknown();
   if (unknown) count_named_memory();
   AccessRecorder recorder(stream->device, checker().on() && !unknown);
-  Body body{kernel_, &launch_, arguments_.data(), &recorder};
+  Body body{kernel_, &launch_, arguments_.data(), &recorder, false};
   uintptr_t address = 0;
   lock.unlock();
   install_fault_handler();
@@ -88,6 +89,8 @@ void KernelOp::run(Lock& lock) {
       {kLaunchSeconds, flops / (options().flops * 1e9), bytes / (options().bandwidth * 1e9)});
   if (!finished || recorder.refused()) {
     device_fault(*stream->context, describe(), finished ? recorder.refused_address() : address);
+  } else if (!body.succeeded) {
+    launch_failure(*stream->context, describe());
   }
 }
 

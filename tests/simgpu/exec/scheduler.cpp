@@ -30,7 +30,8 @@ Stream* step_towards(Target target, const std::function<bool(const Op&)>& can_st
 
 }  // namespace
 
-Scheduler::Scheduler(ScheduleOption option) : option_(option), random_(option.seed) {}
+Scheduler::Scheduler(ScheduleOption option)
+    : option_(option), random_(option.seed), random_rest_(option.seed + 1) {}
 
 Stream* Scheduler::pick(const std::vector<Stream*>& active,
                         const std::function<bool(const Op&)>& can_start) {
@@ -81,12 +82,20 @@ Stream* Scheduler::pick_late(const std::vector<Stream*>& active,
   return nullptr;
 }
 
-void Scheduler::asked_in_vain(Target target) {
-  if (option_.kind == ScheduleKind::kLate) ++vain_queries_[{target.stream, target.number}];
+bool Scheduler::asked_in_vain(Target target) {
+  if (option_.kind != ScheduleKind::kLate) return false;
+  return ++vain_queries_[{target.stream, target.number}] == kVainQueriesForDemand;
+}
+
+bool Scheduler::is_a_demand_met() const {
+  return std::any_of(demands_.begin(), demands_.end(), [](const Demand* demand) {
+    return std::all_of(demand->targets.begin(), demand->targets.end(),
+                       [](const Target& target) { return target.reached(); });
+  });
 }
 
 bool Scheduler::wants_a_rest() {
-  return option_.kind == ScheduleKind::kRandom && random_() % 4 == 0;
+  return option_.kind == ScheduleKind::kRandom && random_rest_() % 4 == 0;
 }
 
 }  // namespace simgpu

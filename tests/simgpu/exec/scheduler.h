@@ -30,8 +30,10 @@ class Scheduler {
 
   void add(Demand* demand) { demands_.push_back(demand); }
   void remove(Demand* demand) { demands_.remove(demand); }
-  // A query for it came back "not ready". The fourth time counts as a demand.
-  void asked_in_vain(Target target);
+  // Some blocked thread has all that it waits for.
+  bool is_a_demand_met() const;
+  // A query for it came back "not ready". True when it now counts as a demand (the fourth time).
+  bool asked_in_vain(Target target);
 
   bool late() const { return option_.kind == ScheduleKind::kLate; }
   // late: nothing was called for a while, so everything may run.
@@ -45,6 +47,7 @@ class Scheduler {
 
   ScheduleOption option_;
   std::mt19937_64 random_;
+  std::mt19937_64 random_rest_;  // apart, so that choices do not depend on how often it was asked
   std::list<Demand*> demands_;
   std::map<std::pair<Stream*, uint64_t>, int> vain_queries_;
   bool program_silent_ = false;

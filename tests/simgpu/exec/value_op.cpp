@@ -31,6 +31,7 @@ std::byte* place(const Stream& stream, uintptr_t address, size_t bytes, bool wri
 }  // namespace
 
 bool WaitValueOp::ready() const {
+  if (stream->context->sticky != CUDA_SUCCESS) return true;  // nothing happens any more
   const std::byte* data = place(*stream, address_, bytes_, false);
   if (data == nullptr) return true;  // run() reports it
   uint64_t now = 0;

@@ -75,4 +75,12 @@ bool AddressSpace::is_one_range(uintptr_t address, size_t bytes) {
   return true;
 }
 
+std::vector<Mapping*> AddressSpace::owned_by(const Context* context) {
+  std::vector<Mapping*> owned;
+  for (auto& [begin, mapping] : mappings_) {
+    if (mapping.context == context && mapping.kind != MemoryKind::kPool) owned.push_back(&mapping);
+  }
+  return owned;
+}
+
 }  // namespace simgpu

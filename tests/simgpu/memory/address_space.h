@@ -40,6 +40,9 @@ class AddressSpace {
   Mapping* next(uintptr_t address);
   bool overlaps(uintptr_t begin, size_t bytes);
 
+  // What a context owns, other than pieces of pools.
+  std::vector<Mapping*> owned_by(const Context* context);
+
   // The stretches of [address, address + bytes) as `device` sees them. False: not mapped, or no
   // such access; *fault is the first such byte.
   bool translate(int device, uintptr_t address, size_t bytes, bool write,

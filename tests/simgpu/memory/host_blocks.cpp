@@ -60,12 +60,19 @@ CUresult allocate(void** pointer, size_t bytes, unsigned flags, Context* context
   return CUDA_SUCCESS;
 }
 
+void free_any(Mapping* mapping) {
+  if (mapping->kind == MemoryKind::kPinned) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    munmap(reinterpret_cast<void*>(mapping->begin), mapping->span);
+    mapping->physical->free(mapping->offset, mapping->span);
+  }
+  address_space().erase(mapping);
+}
+
 CUresult free(void* pointer) {
   Mapping* mapping = find_at(pointer, MemoryKind::kPinned);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  munmap(pointer, mapping->span);
-  mapping->physical->free(mapping->offset, mapping->span);
-  address_space().erase(mapping);
+  free_any(mapping);
   return CUDA_SUCCESS;
 }
 

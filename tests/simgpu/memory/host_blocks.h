@@ -12,6 +12,8 @@ namespace simgpu::host_blocks {
 CUresult allocate(void** pointer, size_t bytes, unsigned flags, Context* context);
 // Nothing may use it any more.
 CUresult free(void* pointer);
+// Either kind.
+void free_any(Mapping* mapping);
 CUresult add_registered(void* pointer, size_t bytes, unsigned flags, Context* context);
 CUresult remove_registered(void* pointer);
 

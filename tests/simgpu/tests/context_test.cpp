@@ -95,6 +95,24 @@ TEST(Context, PrimaryContext) {
   }));
 }
 
+TEST(Context, ResetGivesItsMemoryBack) {
+  EXPECT_CLEAN(in_child({{"SIMGPU_MEMORY", "64MiB"}}, [] {
+    Gpu gpu;
+    size_t before = 0;
+    size_t after = 0;
+    CU(cuMemGetInfo(&before, nullptr));
+    const CUdeviceptr p = allocate(20 << 20);
+    allocate(100);
+    allocate_pinned(100);
+    CU(gpu.launch_store(p, 100, 1, new_stream()));
+    CU(cuDevicePrimaryCtxReset(0));
+    Gpu again;
+    CU(cuMemGetInfo(&after, nullptr));
+    EXPECT_EQ(before, after);
+    EXPECT_EQ(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
+  }));
+}
+
 TEST(Context, TheStack) {
   EXPECT_CLEAN(in_child({{"SIMGPU_DEVICES", "2"}}, [] {
     CU(cuInit(0));

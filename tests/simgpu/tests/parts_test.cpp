@@ -2,6 +2,10 @@
 // The driver's inner parts by themselves.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "tests/simgpu/check/access_map.h"
 #include "tests/simgpu/check/vector_clock.h"
 #include "tests/simgpu/driver/handle_pool.h"
@@ -154,6 +158,18 @@ TEST(Timeline, SharesLinksOnlyWhileBothRun) {
   EXPECT_EQ(timeline.next_end_ns(), 2000000);  // alone again
   EXPECT_EQ(timeline.take_finished(2000000), &down);
   EXPECT_EQ(timeline.next_end_ns(), -1);
+}
+
+TEST(Options, TheReadmeListsThemAll) {
+  std::ifstream file(SIMGPU_README);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+#define SIMGPU_OPTION(type, field, name, preset, help)                                  \
+  EXPECT_NE(text.find("| `SIMGPU_" #name "` | " + std::string(*preset ? preset : "–") + \
+                      " | " help " |"),                                                 \
+            std::string::npos)                                                          \
+      << #name;
+#include "tests/simgpu/driver/options.def"
+#undef SIMGPU_OPTION
 }
 
 TEST(Options, SizesAndSchedules) {

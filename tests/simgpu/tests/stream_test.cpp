@@ -145,6 +145,39 @@ TEST_P(Streams, HostFunctionsRunInStreamOrder) {
   }));
 }
 
+TEST_P(Streams, HostFunctionsMayNotCallTheDriver) {
+  EXPECT_CLEAN(run([] {
+    Gpu gpu;
+    static std::atomic<CUresult> inside{CUDA_SUCCESS};
+    const auto call = [](void*) {
+      CUdeviceptr p = 0;
+      inside = cuMemAlloc(&p, 4);
+    };
+    CU(cuLaunchHostFunc(nullptr, call, nullptr));
+    CU(cuCtxSynchronize());
+    EXPECT_EQ(inside.load(), CUDA_ERROR_NOT_PERMITTED);
+  }));
+}
+
+TEST_P(Streams, ALostContextDoesNotHang) {
+  const Outcome outcome = run([] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(4 * kWords);
+    const CUstream stream = new_stream();
+    const CUstream waiter = new_stream();
+    const CUevent event = new_event();
+    Gate gate;
+    gate.close(waiter);  // never opened
+    CU(cuEventRecord(event, waiter));
+    CU(cuStreamWaitEvent(stream, event, 0));
+    const CUstream other = new_stream();
+    CU(gpu.launch_add(p + (1 << 30), kWords, 1, other));
+    EXPECT_EQ(cuStreamSynchronize(other), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(cuStreamDestroy(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
 TEST_P(Streams, ValuesInMemory) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
