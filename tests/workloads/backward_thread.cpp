@@ -37,7 +37,7 @@ void BackwardThread::serve() {
     try {
       // A thread begins without a device of its own choice.
       CHECK_CUDA(cudaSetDevice, 0);
-      run_backward(*work.queue, std::move(work.root), std::move(work.gradient));
+      run_backward(*work.queue, work.root, std::move(work.gradient));
     } catch (...) {
       failure = std::current_exception();
     }

@@ -71,7 +71,7 @@ std::shared_ptr<Node> make_leaf(std::function<void(Queue&, Tensor)> sink) {
                                 });
 }
 
-void run_backward(Queue& queue, std::shared_ptr<Node> root, Tensor gradient) {
+void run_backward(Queue& queue, const std::shared_ptr<Node>& root, Tensor gradient) {
   PendingMap pending = count_dependencies(root.get());
   pending[root.get()].gradient = std::move(gradient);
   std::priority_queue<Node*, std::vector<Node*>, LaterFirst> ready;

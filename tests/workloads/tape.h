@@ -63,6 +63,6 @@ inline Tensor saved(const Tensor& tensor) {
 std::shared_ptr<Node> make_leaf(std::function<void(Queue&, Tensor)> sink);
 
 // Runs the backward pass on the calling thread. `gradient` belongs to root's output.
-void run_backward(Queue& queue, std::shared_ptr<Node> root, Tensor gradient);
+void run_backward(Queue& queue, const std::shared_ptr<Node>& root, Tensor gradient);
 
 }  // namespace gpt

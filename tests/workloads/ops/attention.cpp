@@ -47,7 +47,7 @@ Variable attention(const Context& context, const Variable& q, const Variable& k,
          shape.width / heads);
   return result(context, out, {q.node, k.node, v.node}, [&] {
     return [at = Saved{saved(q.data), saved(k.data), saved(v.data), saved(out), saved(log_sum),
-                       shape, heads, context.layer}](Queue& queue, Tensor gradient) {
+                       shape, heads, context.layer}](Queue& queue, const Tensor& gradient) {
       return attention_backward(at, queue, gradient);
     };
   });

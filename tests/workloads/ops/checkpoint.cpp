@@ -17,7 +17,7 @@ Variable checkpoint(const Context& context, const Variable& x, Segment segment) 
       const Context recorded{queue, true, layer};
       Variable end = segment(recorded, start);
       end.data = nullptr;  // nobody reads the output again
-      run_backward(queue, std::move(end.node), std::move(gradient));
+      run_backward(queue, end.node, std::move(gradient));
       return std::vector<Tensor>{std::move(*grad_in)};
     };
   });

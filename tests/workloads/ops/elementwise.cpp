@@ -39,12 +39,13 @@ Variable gelu(const Context& context, const Variable& x, int64_t count, const ch
   Tensor out = context.output(count, name);
   LAUNCH(context.queue, gpt_gelu, element_groups(count), reads(x.data), writes(out), count);
   return result(context, out, {x.node}, [&] {
-    return [in = saved(x.data), count, layer = context.layer](Queue& queue, Tensor gradient) {
-      Tensor grad_in = queue.floats(count, Role::kTemporary, "gelu gradient", layer);
-      LAUNCH(queue, gpt_gelu_backward, element_groups(count), reads(gradient), reads(in),
-             writes(grad_in), count);
-      return std::vector<Tensor>{std::move(grad_in)};
-    };
+    return
+        [in = saved(x.data), count, layer = context.layer](Queue& queue, const Tensor& gradient) {
+          Tensor grad_in = queue.floats(count, Role::kTemporary, "gelu gradient", layer);
+          LAUNCH(queue, gpt_gelu_backward, element_groups(count), reads(gradient), reads(in),
+                 writes(grad_in), count);
+          return std::vector<Tensor>{std::move(grad_in)};
+        };
   });
 }
 
@@ -54,7 +55,7 @@ Variable add(const Context& context, const Variable& a, const Variable& b, int64
   LAUNCH(context.queue, gpt_add, element_groups(count), reads(a.data), reads(b.data), writes(out),
          count);
   return result(context, out, {a.node, b.node}, [] {
-    return [](Queue&, Tensor gradient) { return std::vector<Tensor>{gradient, gradient}; };
+    return [](Queue&, const Tensor& gradient) { return std::vector<Tensor>{gradient, gradient}; };
   });
 }
 

@@ -53,9 +53,10 @@ Variable layer_norm(const Context& context, const Variable& x, Parameter& weight
   LAUNCH(context.queue, gpt_layer_norm, Groups{rows}, reads(x.data), reads(weight.data),
          reads(bias.data), writes(out), writes(mean), writes(scale), rows, width);
   return result(context, out, {x.node, weight.leaf, bias.leaf}, [&] {
-    return
-        [at = Saved{saved(x.data), saved(mean), saved(scale), &weight, &bias, rows, context.layer}](
-            Queue& queue, Tensor gradient) { return layer_norm_backward(at, queue, gradient); };
+    return [at = Saved{saved(x.data), saved(mean), saved(scale), &weight, &bias, rows,
+                       context.layer}](Queue& queue, const Tensor& gradient) {
+      return layer_norm_backward(at, queue, gradient);
+    };
   });
 }
 

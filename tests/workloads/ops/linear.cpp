@@ -62,7 +62,7 @@ Variable linear(const Context& context, const Variable& x, Parameter& weight, Pa
   if (bias != nullptr) inputs.push_back(bias->leaf);
   return result(context, out, std::move(inputs), [&] {
     return [in = saved(x.data), weight = &weight, bias, rows, layer = context.layer](
-               Queue& queue, Tensor gradient) {
+               Queue& queue, const Tensor& gradient) {
       std::vector<Tensor> gradients;
       gradients.push_back(input_gradient(queue, gradient, *weight, rows, layer));
       gradients.push_back(weight_gradient(queue, in, gradient, *weight, rows, layer));

@@ -36,7 +36,7 @@ Variable embedding(const Context& context, const Tensor& tokens, Parameter& toke
          token_table.rows);
   return result(context, out, {token_table.leaf, position_table.leaf}, [&] {
     return [tokens = saved(tokens), table = &token_table, positions = &position_table, shape](
-               Queue& queue, Tensor gradient) {
+               Queue& queue, const Tensor& gradient) {
       return embedding_backward(queue, tokens, gradient, *table, *positions, shape);
     };
   });
@@ -55,7 +55,7 @@ Variable cross_entropy(const Context& context, const Variable& logits, const Ten
   LAUNCH(context.queue, gpt_mean, Groups{1}, reads(row_loss), writes(loss), rows);
   return result(context, loss, {logits.node}, [&] {
     return [log_probability = saved(log_probability), targets = saved(targets), rows, vocabulary,
-            count](Queue& queue, Tensor gradient) {
+            count](Queue& queue, const Tensor& gradient) {
       Tensor grad_logits = queue.floats(count, Role::kLogits, "gradient of the logits", -1);
       LAUNCH(queue, gpt_cross_entropy_backward, Groups{rows}, reads(log_probability),
              reads(targets), reads(gradient), writes(grad_logits), rows, vocabulary);

@@ -16,14 +16,15 @@ struct Size {
 class Attention : public testing::TestWithParam<Size> {
  protected:
   Attention() {
-    const auto [batch, sequence, heads, head_width] = GetParam();
-    count_ = int64_t{batch} * sequence * heads * head_width;
+    const Size size = GetParam();
+    rows_ = int64_t{size.batch} * size.sequence * size.heads;
+    count_ = rows_ * size.head_width;
     q_ = random_floats(count_, 1);
     k_ = random_floats(count_, 2);
     v_ = random_floats(count_, 3);
     weight_ = random_floats(count_, 4);
-    out_.assign(size_t(count_), -99.0f);
-    log_sum_.assign(size_t(batch * sequence * heads), -99.0f);
+    out_ = unwritten(count_);
+    log_sum_ = unwritten(rows_);
   }
 
   Groups groups() const {
@@ -38,7 +39,7 @@ class Attention : public testing::TestWithParam<Size> {
     return dot(out_, weight_);
   }
 
-  int64_t count_;
+  int64_t rows_, count_;
   Floats q_, k_, v_, weight_, out_, log_sum_;
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, Attention,
@@ -46,31 +47,33 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Attention,
                                          Size{2, 7, 1, 64}));
 
 TEST_P(Attention, agrees_with_a_naive_softmax) {
-  const auto [batch, sequence, heads, head_width] = GetParam();
+  const Size size = GetParam();
   forward();
-  const auto at = [&](int b, int t, int h, int d) {
-    return size_t(((b * sequence + t) * heads + h) * head_width + d);
+  const auto element = [&](int b, int t, int h, int d) {
+    return ((int64_t{b} * size.sequence + t) * size.heads + h) * size.head_width + d;
   };
-  for (int b = 0; b < batch; ++b) {
-    for (int h = 0; h < heads; ++h) {
-      for (int i = 0; i < sequence; ++i) {
+  for (int b = 0; b < size.batch; ++b) {
+    for (int h = 0; h < size.heads; ++h) {
+      for (int i = 0; i < size.sequence; ++i) {
         double total = 0.0;
-        std::vector<double> p(size_t(i + 1));
+        std::vector<double> p;
         for (int j = 0; j <= i; ++j) {
           double s = 0.0;
-          for (int d = 0; d < head_width; ++d) {
-            s += double(q_[at(b, i, h, d)]) * double(k_[at(b, j, h, d)]);
+          for (int d = 0; d < size.head_width; ++d) {
+            s += at(q_, element(b, i, h, d)) * at(k_, element(b, j, h, d));
           }
-          p[size_t(j)] = std::exp(s / std::sqrt(double(head_width)));
-          total += p[size_t(j)];
+          p.push_back(std::exp(s / std::sqrt(double(size.head_width))));
+          total += p.back();
         }
-        for (int d = 0; d < head_width; ++d) {
+        for (int d = 0; d < size.head_width; ++d) {
           double value = 0.0;
-          for (int j = 0; j <= i; ++j) value += p[size_t(j)] / total * double(v_[at(b, j, h, d)]);
-          ASSERT_NEAR(double(out_[at(b, i, h, d)]), value, 2e-6) << b << " " << h << " " << i;
+          for (size_t j = 0; j < p.size(); ++j) {
+            value += p[j] / total * at(v_, element(b, int(j), h, d));
+          }
+          ASSERT_NEAR(at(out_, element(b, i, h, d)), value, 2e-6) << b << " " << h << " " << i;
         }
-        ASSERT_NEAR(double(log_sum_[size_t((b * heads + h) * sequence + i)]), std::log(total),
-                    2e-6);
+        const int64_t row = (int64_t{b} * size.heads + h) * size.sequence + i;
+        ASSERT_NEAR(at(log_sum_, row), std::log(total), 2e-6);
       }
     }
   }
@@ -79,8 +82,8 @@ TEST_P(Attention, agrees_with_a_naive_softmax) {
 TEST_P(Attention, backward_agrees_with_differences) {
   const auto [batch, sequence, heads, head_width] = GetParam();
   forward();
-  Floats grad_q(size_t(count_), -99.0f), grad_k = grad_q, grad_v = grad_q;
-  Floats delta(log_sum_.size(), -99.0f);
+  Floats grad_q = unwritten(count_), grad_k = grad_q, grad_v = grad_q;
+  Floats delta = unwritten(log_sum_.size());
   run_twin("gpt_attention_backward_query", groups(), read(q_), read(k_), read(v_), read(out_),
            read(weight_), read(log_sum_), written(grad_q), written(delta), batch, sequence, heads,
            head_width);

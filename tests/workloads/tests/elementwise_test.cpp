@@ -14,7 +14,7 @@ constexpr int64_t kCount = 2 * kGroupShare + 21;
 TEST(Elementwise, adds_and_fills_every_element) {
   const Floats a = random_floats(kCount, 1);
   const Floats b = random_floats(kCount, 2);
-  Floats out(kCount, -99.0f);
+  Floats out = unwritten(kCount);
   run_twin("gpt_add", element_groups(kCount), read(a), read(b), written(out), kCount);
   for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], a[i] + b[i]) << i;
   run_twin("gpt_add_into", element_groups(kCount), updated(out), read(b), kCount);
@@ -30,7 +30,7 @@ double gelu_of(double x) {
 TEST(Elementwise, gelu_agrees_with_libm_also_far_from_zero) {
   Floats x = random_floats(kCount, 3);
   for (float& value : x) value *= 30.0f;
-  Floats out(kCount, -99.0f);
+  Floats out = unwritten(kCount);
   run_twin("gpt_gelu", element_groups(kCount), read(x), written(out), kCount);
   for (size_t i = 0; i < out.size(); ++i) {
     ASSERT_NEAR(double(out[i]), gelu_of(double(x[i])), 1e-6 * (1.0 + std::abs(double(x[i]))))
@@ -42,7 +42,7 @@ TEST(Elementwise, gelu_backward_agrees_with_differences) {
   Floats x = random_floats(kCount, 4);
   for (float& value : x) value *= 4.0f;
   const Floats outer = random_floats(kCount, 5);
-  Floats out(kCount, -99.0f), grad(kCount, -99.0f);
+  Floats out = unwritten(kCount), grad = unwritten(kCount);
   const auto forward = [&] {
     run_twin("gpt_gelu", element_groups(kCount), read(x), written(out), kCount);
     return dot(out, outer);

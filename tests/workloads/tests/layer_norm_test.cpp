@@ -23,9 +23,9 @@ class LayerNorm : public testing::Test {
   Floats weight_ = random_floats(kWidth, 2);
   Floats bias_ = random_floats(kWidth, 3);
   Floats outer_ = random_floats(kRows * kWidth, 4);
-  Floats out_ = Floats(kRows * kWidth, -99.0f);
-  Floats mean_ = Floats(kRows, -99.0f);
-  Floats scale_ = Floats(kRows, -99.0f);
+  Floats out_ = unwritten(kRows * kWidth);
+  Floats mean_ = unwritten(kRows);
+  Floats scale_ = unwritten(kRows);
 };
 
 TEST_F(LayerNorm, rows_come_out_with_mean_0_and_variance_1) {
@@ -35,31 +35,31 @@ TEST_F(LayerNorm, rows_come_out_with_mean_0_and_variance_1) {
   for (int row = 0; row < kRows; ++row) {
     double sum = 0.0, squares = 0.0, in_sum = 0.0;
     for (int c = 0; c < kWidth; ++c) {
-      const double y = double(out_[size_t(row * kWidth + c)]);
+      const double y = at(out_, row * kWidth + c);
       sum += y;
       squares += y * y;
-      in_sum += double(in_[size_t(row * kWidth + c)]);
+      in_sum += at(in_, row * kWidth + c);
     }
     EXPECT_NEAR(sum / kWidth, 0.0, 1e-6);
     EXPECT_NEAR(squares / kWidth, 1.0, 1e-3);
-    EXPECT_NEAR(double(mean_[size_t(row)]), in_sum / kWidth, 1e-6);
+    EXPECT_NEAR(at(mean_, row), in_sum / kWidth, 1e-6);
   }
 }
 
 TEST_F(LayerNorm, backward_agrees_with_differences) {
   forward();
-  Floats grad_in(kRows * kWidth, -99.0f);
+  Floats grad_in = unwritten(kRows * kWidth);
   run_twin("gpt_layer_norm_backward", Groups{kRows}, read(outer_), read(in_), read(weight_),
            read(mean_), read(scale_), written(grad_in), kRows, kWidth);
   const int chunk = 4;
   const int chunks = int(round_up_quotient(kRows, chunk));
-  Floats weight_parts(size_t(chunks * kWidth), -99.0f);
+  Floats weight_parts = unwritten(chunks * kWidth);
   Floats bias_parts = weight_parts;
   run_twin("gpt_layer_norm_backward_weights",
            Groups{round_up_quotient(kWidth, kGroupLanes), chunks}, read(outer_), read(in_),
            read(mean_), read(scale_), written(weight_parts), written(bias_parts), kRows, kWidth,
            chunk);
-  Floats grad_weight(kWidth, -99.0f), grad_bias = grad_weight;
+  Floats grad_weight = unwritten(kWidth), grad_bias = grad_weight;
   run_twin("gpt_sum_parts", vector_groups(kWidth), read(weight_parts), written(grad_weight), kWidth,
            chunks);
   run_twin("gpt_sum_parts", vector_groups(kWidth), read(bias_parts), written(grad_bias), kWidth,

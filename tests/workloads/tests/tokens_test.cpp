@@ -29,32 +29,33 @@ TEST(Embedding, backward_agrees_with_differences_and_unused_positions_get_zero) 
   Floats words = random_floats(kWords * kWidth, 2);
   Floats positions = random_floats(kPositions * kWidth, 3);
   const Floats outer = random_floats(kRows * kWidth, 4);
-  Floats out(kRows * kWidth, -99.0f);
+  Floats out = unwritten(kRows * kWidth);
   const auto forward = [&] {
     run_twin("gpt_embedding", Groups{kRows}, read(tokens), read(words),
              read(positions, kSequence * kWidth), written(out), kRows, kSequence, kWidth, kWords);
     return dot(out, outer);
   };
   forward();
-  EXPECT_EQ(out[5], words[size_t(tokens[0] * kWidth + 5)] + positions[5]);
-  EXPECT_EQ(out[size_t((kSequence + 2) * kWidth)],
-            words[size_t(tokens[kSequence + 2] * kWidth)] + positions[2 * kWidth]);
+  EXPECT_EQ(out[5], float(at(words, tokens[0] * kWidth + 5)) + positions[5]);
+  const int row = kSequence + 2;  // of the second sequence
+  EXPECT_EQ(float(at(out, row * kWidth)),
+            float(at(words, tokens[row] * kWidth)) + positions[2 * kWidth]);
 
   const int chunk = 4;
   const int chunks = int(round_up_quotient(kRows, chunk));
-  Floats parts(size_t(chunks * kWords * kWidth), -99.0f);
+  Floats parts = unwritten(chunks * kWords * kWidth);
   run_twin("gpt_embedding_backward_tokens", Groups{kWidth / kGroupLanes, chunks}, read(tokens),
            read(outer), written(parts), kRows, kWidth, kWords, chunk);
-  Floats grad_words(kWords * kWidth, -99.0f);
+  Floats grad_words = unwritten(kWords * kWidth);
   run_twin("gpt_sum_parts", vector_groups(kWords * kWidth), read(parts), written(grad_words),
            kWords * kWidth, chunks);
-  Floats grad_positions(kPositions * kWidth, -99.0f);
+  Floats grad_positions = unwritten(kPositions * kWidth);
   run_twin("gpt_embedding_backward_positions", Groups{kPositions}, read(outer),
            written(grad_positions), kBatch, kSequence, kPositions, kWidth);
   expect_gradient(words, grad_words, forward);
   expect_gradient(positions, grad_positions, forward);
   for (int i = kSequence * kWidth; i < kPositions * kWidth; ++i) {
-    ASSERT_EQ(grad_positions[size_t(i)], 0.0f);
+    ASSERT_EQ(at(grad_positions, i), 0.0);
   }
 }
 
@@ -69,9 +70,9 @@ class CrossEntropy : public testing::Test {
 
   std::vector<int> targets_ = random_tokens(5);
   Floats logits_ = random_floats(kRows * kWords, 6);
-  Floats log_probability_ = Floats(kRows * kWords, -99.0f);
-  Floats row_loss_ = Floats(kRows, -99.0f);
-  Floats loss_ = Floats(1, -99.0f);
+  Floats log_probability_ = unwritten(kRows * kWords);
+  Floats row_loss_ = unwritten(kRows);
+  Floats loss_ = unwritten(1);
 };
 
 TEST_F(CrossEntropy, agrees_with_a_naive_sum_also_for_large_logits) {
@@ -80,8 +81,8 @@ TEST_F(CrossEntropy, agrees_with_a_naive_sum_also_for_large_logits) {
   double mean = 0.0;
   for (int row = 0; row < kRows; ++row) {
     double total = 0.0;
-    for (int c = 0; c < kWords; ++c) total += std::exp(double(logits_[size_t(row * kWords + c)]));
-    mean += std::log(total) - double(logits_[size_t(row * kWords + targets_[size_t(row)])]);
+    for (int c = 0; c < kWords; ++c) total += std::exp(at(logits_, row * kWords + c));
+    mean += std::log(total) - at(logits_, row * kWords + targets_[size_t(row)]);
   }
   EXPECT_NEAR(double(loss_[0]), mean / kRows, 1e-4);
 }
@@ -89,7 +90,7 @@ TEST_F(CrossEntropy, agrees_with_a_naive_sum_also_for_large_logits) {
 TEST_F(CrossEntropy, backward_agrees_with_differences) {
   forward();
   const Floats outer = {0.75f};
-  Floats grad(kRows * kWords, -99.0f);
+  Floats grad = unwritten(kRows * kWords);
   run_twin("gpt_cross_entropy_backward", Groups{kRows}, read(log_probability_), read(targets_),
            read(outer), written(grad), kRows, kWords);
   expect_gradient(logits_, grad, [&] { return 0.75 * forward(); });

@@ -70,6 +70,15 @@ void run_twin(const std::string& name, Groups groups, Arguments... arguments) {
 // Uniform in [-1, 1), the same for the same seed.
 Floats random_floats(int64_t count, uint64_t seed);
 
+// For outputs: a value that no kernel writes.
+inline Floats unwritten(int64_t count) {
+  return Floats(static_cast<size_t>(count), -99.0f);
+}
+
+inline double at(const Floats& x, int64_t i) {
+  return double(x[static_cast<size_t>(i)]);
+}
+
 double dot(const Floats& a, const Floats& b);
 
 // Expects `gradient` to be that of function() with respect to x, along random directions.
