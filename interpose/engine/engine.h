@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/clauses.h"
@@ -149,7 +150,8 @@ class Engine {
   bool evictable(const Buffer& buffer, bool waive_grace) const;
   Fence leave_fence(const Buffer& buffer, bool waive_grace);
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
-  bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore);
+  bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
+                   std::optional<Event>* begin);
   Slot* take_slot(uint32_t granules, bool for_restore);
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
   void relieve_pressure();

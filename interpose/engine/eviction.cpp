@@ -71,28 +71,27 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   }
   uint64_t bytes = 0;
   const bool written = buffer.has_content.load(std::memory_order_relaxed);
-  Event begin = nullptr;
-  if (written) {
-    if (holds(Clause::kCopyOutWaitsLeave)) streams_.wait(streams_.lane(Lane::kOut), leave);
-    begin = transfers_.begin(Lane::kOut);
-  }
+  std::optional<Event> begin;
   for (Piece& piece : buffer.pieces) {
     if (piece.state != PieceState::kResident) continue;
-    if (!evict_piece(buffer, piece, leave, for_restore)) continue;
+    if (!evict_piece(buffer, piece, leave, for_restore, &begin)) continue;
     bytes += bytes_of(piece);
   }
   if (written && bytes != 0) {
-    transfers_.end(Lane::kOut, begin, buffer, bytes);
+    transfers_.end(Lane::kOut, *begin, buffer, bytes);
     buffer.moved_bytes += bytes;
-  } else if (begin != nullptr) {
-    streams_.recycle_timed(begin);
+  } else if (begin.value_or(nullptr) != nullptr) {
+    streams_.recycle_timed(*begin);
   }
   if (bytes == 0) buffer.state.store(before, std::memory_order_release);
   if (bytes != 0) wants_worker_.store(true, std::memory_order_relaxed);
   return bytes;
 }
 
-bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore) {
+// `begin`: the event before the buffer's first copy, recorded here so that an attempt which finds no
+// slot leaves nothing on the lane.
+bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
+                         std::optional<Event>* begin) {
   const bool written = buffer.has_content.load(std::memory_order_relaxed);
   Slot* slot = nullptr;
   if (written || holds(Clause::kUnusedKeepsSlot)) {
@@ -108,6 +107,10 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
   piece.has_copy = written;
   if (written) {
     const StreamIndex out = streams_.lane(Lane::kOut);
+    if (!begin->has_value()) {
+      if (holds(Clause::kCopyOutWaitsLeave)) streams_.wait(out, leave);
+      *begin = transfers_.begin(Lane::kOut);
+    }
     if (holds(Clause::kCopyOutWaitsSlot)) streams_.wait(out, slot->fence);
     const uint64_t bytes = bytes_of(piece);
     Status status = Status::kOk;

@@ -116,6 +116,7 @@ class Streams {
   void forget_all();
 
  private:
+  friend class EngineTest;
   struct Mark {
     uint64_t position;
     uint64_t op;

@@ -83,6 +83,23 @@ void Device::drain(Queue& queue) {
   if (!force(*last)) fail(Failure::Kind::kHang, "queue " + queue.name + " cannot go on");
 }
 
+std::string Device::dump() const {
+  std::string text;
+  for (const auto& queue : queues_) {
+    text += queue->name + ": " + std::to_string(queue->items.size()) + " items";
+    if (!queue->items.empty()) {
+      const Item& head = queue->items.front();
+      if (head.waits_for != nullptr) {
+        text += ", waits for " + head.waits_for->queue->name +
+                (head.waits_for->done ? " (done)" : "");
+      }
+      if (head.flag >= 0) text += ", waits for flag " + std::to_string(head.flag);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 void Device::forget_work() {
   for (const auto& queue : queues_) queue->items.clear();
 }

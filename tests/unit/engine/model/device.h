@@ -80,6 +80,7 @@ class Device {
   void drain(Queue& queue);
   // Work that never ran is dropped: the context died.
   void forget_work();
+  std::string dump() const;
   uint64_t time() const { return time_; }
   uint64_t tick() { return ++time_; }
 

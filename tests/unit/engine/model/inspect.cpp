@@ -70,6 +70,14 @@ std::string EngineTest::dump(Engine& engine) {
             std::to_string(extent.shown_elsewhere) + "\n";
     return false;
   });
+  for (StreamIndex i = 0; i < engine.streams_.count(); ++i) {
+    const Streams::State& at = engine.streams_.state(i);
+    text += "timeline " + std::to_string(i) + (at.live ? "" : " (gone)") + ": submitted " +
+            std::to_string(at.position.load()) + ", passed " + std::to_string(at.passed) +
+            ", marks";
+    for (const Streams::Mark& mark : at.marks) text += " " + std::to_string(mark.position);
+    text += "\n";
+  }
   text += "mapped " + std::to_string(engine.extents_.mapped_bytes()) + " of " +
           std::to_string(engine.extents_.limit_bytes()) + ", may be created " +
           std::to_string(engine.extents_.uncreated_bytes()) + ", ops " +

@@ -363,7 +363,7 @@ void World::end(const Op& op) {
 Status World::try_op(int stream_number, const std::vector<Arg>& args) {
   const Op op = begin(stream_number, args);
   if (op.status != Status::kOk) {
-    if (tracing) say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine));
+    if (tracing) say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine) + device.dump());
     step();
     return op.status;
   }
