@@ -2,6 +2,7 @@
 #include "tests/simgpu/memory/heap.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -58,7 +59,37 @@ size_t block_bytes() {
   return std::max(options().granularity, std::min(options().granularity * 16, size_t{2} << 20));
 }
 
+namespace {
+
+constexpr size_t kKeptBytes = size_t{1} << 30;
+
+struct Kept {
+  std::deque<Block> blocks;  // oldest first
+  size_t bytes = 0;
+};
+
+Kept& kept(int device) {
+  static auto* all = new Kept[kMaxDevices];
+  return all[device];
+}
+
+Block take_kept(int device, size_t bytes) {
+  Kept& store = kept(device);
+  for (size_t i = store.blocks.size(); i-- > 0;) {
+    if (store.blocks[i].bytes != bytes) continue;
+    if (!device_memory(device).take_back(bytes)) return {};
+    const Block block = store.blocks[i];
+    store.blocks.erase(store.blocks.begin() + static_cast<ptrdiff_t>(i));
+    store.bytes -= bytes;
+    return block;
+  }
+  return {};
+}
+
+}  // namespace
+
 Block take_block(int device, size_t bytes) {
+  if (const Block block = take_kept(device, bytes); block.begin != 0) return block;
   PhysicalMemory& physical = device_memory(device);
   const uint64_t offset = physical.allocate(bytes);
   if (offset == PhysicalMemory::kNone) return {};
@@ -69,13 +100,23 @@ Block take_block(int device, size_t bytes) {
     physical.free(offset, bytes);
     return {};
   }
-  return {begin, bytes, offset};
+  return {begin, bytes, offset, false};
 }
 
 void give_block(int device, const Block& block) {
-  map_nothing(block.begin + static_cast<uintptr_t>(window().delta), block.bytes);
-  address_space().give_addresses(block.begin, block.bytes);
-  device_memory(device).free(block.offset, block.bytes);
+  Kept& store = kept(device);
+  PhysicalMemory& physical = device_memory(device);
+  physical.set_aside(block.bytes);
+  store.blocks.push_back(block);
+  store.bytes += block.bytes;
+  while (store.bytes > kKeptBytes) {
+    const Block oldest = store.blocks.front();
+    store.blocks.pop_front();
+    store.bytes -= oldest.bytes;
+    map_nothing(oldest.begin + static_cast<uintptr_t>(window().delta), oldest.bytes);
+    address_space().give_addresses(oldest.begin, oldest.bytes);
+    physical.free_aside(oldest.offset, oldest.bytes);
+  }
 }
 
 CUresult allocate(CUdeviceptr* address, size_t bytes, Context* context, int device) {
@@ -90,6 +131,7 @@ CUresult allocate(CUdeviceptr* address, size_t bytes, Context* context, int devi
     mapping.begin = block.begin;
     mapping.span = block.bytes;
     mapping.offset = block.offset;
+    mapping.populated = block.populated;
   } else {
     SharedBlock* owner = nullptr;
     mapping.begin = take_shared(device, mapping.span, &owner);
@@ -114,6 +156,7 @@ void free(Mapping* mapping) {
   const uintptr_t begin = mapping->begin;
   const size_t span = mapping->span;
   const uint64_t offset = mapping->offset;
+  const bool populated = mapping->populated;
   address_space().erase(mapping);
   auto& blocks = shared_blocks(device);
   auto it = blocks.upper_bound(begin);
@@ -130,7 +173,7 @@ void free(Mapping* mapping) {
       return;
     }
   }
-  give_block(device, {begin, span, offset});
+  give_block(device, {begin, span, offset, populated});
 }
 
 }  // namespace simgpu::heap

@@ -56,9 +56,20 @@ uint64_t PhysicalMemory::allocate(size_t bytes) {
   return offset;
 }
 
+bool PhysicalMemory::take_back(size_t bytes) {
+  if (bytes > capacity_ - used_) return false;
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  return true;
+}
+
 void PhysicalMemory::free(uint64_t offset, size_t bytes) {
+  set_aside(bytes);
+  free_aside(offset, bytes);
+}
+
+void PhysicalMemory::free_aside(uint64_t offset, size_t bytes) {
   offsets_.release(offset, bytes);
-  used_ -= bytes;
   dirty_ += bytes;
   // Taking pages away and faulting them in again costs a loop that allocates and frees more than
   // its kernels.

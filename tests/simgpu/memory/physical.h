@@ -22,6 +22,11 @@ class PhysicalMemory {
   // kNone: out of memory. `bytes` is a multiple of the granularity.
   uint64_t allocate(size_t bytes);
   void free(uint64_t offset, size_t bytes);
+  // For who keeps a piece for reuse: it counts as free meanwhile. take_back is false if memory has
+  // run out.
+  void set_aside(size_t bytes) { used_ -= bytes; }
+  bool take_back(size_t bytes);
+  void free_aside(uint64_t offset, size_t bytes);
 
   int id() const { return id_; }
   int fd() const { return fd_; }
