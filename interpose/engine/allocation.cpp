@@ -45,6 +45,7 @@ void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock)
     wait_on_host(fence, HostWait::reuse_of_an_address, lock);
   } else if (stream != kNoStream) {
     streams_.wait(stream, fence);
+    streams_.here(stream);  // whoever waits for all that was submitted waits for that, too
   } else {
     // Of another thread's per-thread stream nothing can be made to wait, so the host does.
     bool on_host = false;
