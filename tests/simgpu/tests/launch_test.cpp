@@ -169,6 +169,18 @@ TEST(Launch, LibrariesAndKernels) {
   }));
 }
 
+TEST(Launch, AKernelThatDoesNotEndIsALaunchFailure) {
+  const Outcome outcome = in_child({{"SIMGPU_PTX_LIMIT", "1000"}}, [] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(4 * kWords);
+    CU(gpu.launch_store(p, kWords, 1, nullptr));
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  });
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(outcome.says("launch failure: kernel store")) << outcome.errors;
+}
+
 TEST(Launch, AnImageThatIsNone) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on kernels, fills and copies: each wrong program is reported under every schedule,
 // its right twin never.
+#include <thread>
+
 #include "tests/simgpu/tests/support/gpu.h"
 
 namespace simgpu::test {
@@ -162,6 +164,65 @@ void default_stream(unsigned flags) {
 TEST_P(Race, TheDefaultStreamWaitsForBlockingStreams) {
   EXPECT_CLEAN(run([] { default_stream(CU_STREAM_DEFAULT); }));
   EXPECT_REPORT(run([] { default_stream(CU_STREAM_NON_BLOCKING); }), "a race at");
+}
+
+// One thread synchronises and tells the other, by means that the driver cannot see.
+void told_by_another_thread() {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  CU(gpu.launch_store(p, kWords, 1, first));
+  std::thread([&] {
+    CU(cuCtxSetCurrent(gpu.context));
+    CU(cuStreamSynchronize(first));
+  }).join();
+  CU(gpu.launch_add(p, kWords, 1, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, WhatOneThreadKnows) {
+  EXPECT_CLEAN(run(told_by_another_thread));
+  EXPECT_REPORT(in_child({{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}},
+                         told_by_another_thread),
+                "a race at");
+}
+
+// Of unknown effect: the interpreter does not know warp operations.
+constexpr const char* kMystery = R"(
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry mystery(.param .u64 p)
+{
+  .reg .u32 %r<3>;
+  shfl.sync.down.b32 %r1, %r2, 1, 31, -1;
+  ret;
+}
+)";
+
+void two_mysteries(bool ordered) {
+  Gpu gpu;
+  CUmodule module = nullptr;
+  CUfunction mystery = nullptr;
+  CU(cuModuleLoadData(&module, kMystery));
+  CU(cuModuleGetFunction(&mystery, module, "mystery"));
+  CUdeviceptr p = allocate(4 * kWords);
+  CUdeviceptr middle = p + 512;  // names the whole allocation
+  const CUstream first = new_stream();
+  const CUstream second = new_stream();
+  void* arguments[] = {&middle};
+  CU(cuLaunchKernel(mystery, 1, 1, 1, 32, 1, 1, 0, first, arguments, nullptr));
+  if (ordered) {
+    CU(cuStreamSynchronize(first));
+  }
+  CU(gpu.launch_add(p, 4, 1, second));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, UnknownKernelsCountByName) {
+  EXPECT_REPORT(run([] { two_mysteries(false); }), "kernel mystery");
+  const Outcome right = run([] { two_mysteries(true); });
+  EXPECT_EQ(right.status, 0) << right.errors;  // with a line about the kernel
 }
 
 }  // namespace
