@@ -76,7 +76,9 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     const uint32_t granules =
         Slabs::slab_granules(block_bytes, config_.granularity, extents_.largest());
     OwnVector<Extent*> extents;
-    if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
+    if (!leaves_reserve(granules) || !take_extents(granules, pins, lock, &extents)) {
+      return Status::kOutOfMemory;
+    }
     Fence fence;
     for (const Extent* extent : extents) fence.add(extent->fence);
     const Address address = window_.take(granules);
@@ -134,6 +136,7 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   if (needed * config_.granularity > extents_.limit_bytes()) return Status::kOutOfMemory;
   const auto granules = static_cast<uint32_t>(needed);
 
+  if (!leaves_reserve(granules)) return Status::kOutOfMemory;
   Buffer* buffer = parking_.take(
       granules, [&](const Buffer& parked) { return usable_now(parked.parked, stream); });
   if (buffer != nullptr && holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&

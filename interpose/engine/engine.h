@@ -185,12 +185,13 @@ class Engine {
   bool unshow(Extent* extent, Lock& lock);
   Extent* take_pooled(uint32_t granules);
   Extent* take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status);
+  bool leaves_reserve(uint32_t granules) const;
   bool take_extents(uint32_t granules, ThreadPins* pins, Lock& lock, OwnVector<Extent*>* out);
   void put_back(Extent* extent, const Fence& fence);
   bool reclaim_oldest_parked();
   bool reclaim_empty_slab();
   bool wait_for_slot(Lock& lock);
-  bool wait_for_victim(ThreadPins* pins, Lock& lock);
+  bool wait_for_finished(ThreadPins* pins, Lock& lock);
   void look_again(Lock& lock);
   bool wait_in_line(ThreadPins* pins, Lock& lock);
 

@@ -28,6 +28,15 @@ Extent* Engine::take_pooled(uint32_t granules) {
   return extent != nullptr && extents_.take(extent) ? extent : nullptr;
 }
 
+// Whether new memory of this size leaves enough free, on the device or the host, to swap any piece
+// in that is away (Slots: the reserve).
+bool Engine::leaves_reserve(uint32_t granules) const {
+  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
+  const uint64_t device = extents_.limit_bytes() - std::min(extents_.limit_bytes(), owned_bytes());
+  return device + slots_.available_bytes() >= bytes;
+}
+
 // `granules` in as few extents as can be had. On failure nothing is held.
 bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
                           OwnVector<Extent*>* out) {
@@ -79,7 +88,7 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (reshape(granules, true, lock)) return Room::kWaited;
   if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
-  if (wait_for_victim(pins, lock)) return Room::kWaited;
+  if (wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   if (create_after_all(granules, for_restore)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
@@ -220,15 +229,17 @@ bool Engine::wait_for_slot(Lock& lock) {
   return true;
 }
 
-// Only finished buffers may leave (external flags, OFFLOAD_VICTIMS=finished), and none is. What
+// Only what the GPU has finished with may be taken (external flags, OFFLOAD_VICTIMS=finished). What
 // waits for the host must not be waited for without end, so the GPU is given a limited time.
-bool Engine::wait_for_victim(ThreadPins* pins, Lock& lock) {
-  if (!may_move() || !policy_.moves() || !only_finished_may_leave() || pins == nullptr)
+bool Engine::wait_for_finished(ThreadPins* pins, Lock& lock) {
+  if (pins == nullptr || !only_finished_may_leave() || pins->looks >= config_.patience_ms) {
     return false;
-  const bool any = std::any_of(live_.begin(), live_.end(), [&](const Buffer* buffer) {
-    return evictable(*buffer, true) && !pin_registry_.pinned(buffer);
-  });
-  if (!any || pins->looks >= config_.patience_ms) return false;
+  }
+  const bool victims = may_move() && policy_.moves() &&
+                       std::any_of(live_.begin(), live_.end(), [&](const Buffer* buffer) {
+                         return evictable(*buffer, true) && !pin_registry_.pinned(buffer);
+                       });
+  if (!victims && extents_.pool_bytes() == 0) return false;
   ++pins->looks;
   const uint64_t begin = port_.now_nanoseconds();
   look_again(lock);

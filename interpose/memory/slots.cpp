@@ -161,7 +161,7 @@ bool Slots::join(uint32_t granules) {
 // Whether the reserve is still pinned and free once a slot of this size is taken; grows for it.
 bool Slots::keep_reserve(uint32_t granules) {
   if (!holds(Clause::kRestoreReserve)) return true;
-  const uint64_t wanted = granules + 2 * uint64_t{largest_} - 1;
+  const uint64_t wanted = granules + reserve_bytes() / granularity_;
   while (free_granules_ < wanted) {
     if (grow(largest_, false)) continue;
     const uint64_t missing = std::bit_floor(wanted - free_granules_);
