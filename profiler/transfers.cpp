@@ -37,7 +37,7 @@ void TransferLog::set_file(const char* pattern) {
   pattern_ = pattern == nullptr || *pattern == '\0' ? nullptr : pattern;
 }
 
-void TransferLog::record(const Transfer& transfer) {
+void TransferLog::record(const TransferRecord& transfer) {
   if (!wanted()) return;
   char line[160];
   ShortText rate{""};

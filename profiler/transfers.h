@@ -14,7 +14,7 @@ namespace offload {
 
 enum class Direction : std::uint8_t { kOut, kIn };
 
-struct Transfer {
+struct TransferRecord {
   std::uint64_t time_ns;  // since the process's statistics started, when the copy began
   Direction direction;
   std::uint64_t buffer_id;
@@ -33,7 +33,7 @@ class TransferLog {
   // first record().
   void set_file(const char* pattern);
   bool wanted() const { return pattern_ != nullptr; }
-  void record(const Transfer& transfer);
+  void record(const TransferRecord& transfer);
 
  private:
   const char* pattern_ = nullptr;
