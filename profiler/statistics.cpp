@@ -71,7 +71,7 @@ void Statistics::add_live(std::uint64_t bytes) {
   if (peak <= place_.bytes) return;  // another thread went higher in between
   place_ = {.bytes = peak,
             .operation = operations.get(),
-            .time_ns = monotonic_ns() - start_ns_.load(std::memory_order_relaxed),
+            .time_ns = since_start_ns(monotonic_ns()),
             .rounding_waste_bytes = rounding_waste_bytes.get()};
 }
 

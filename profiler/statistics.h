@@ -109,6 +109,11 @@ class Statistics {
 
   // Time counts from here. Called once, early.
   void start();
+  // A monotonic_ns() reading as time since start().
+  std::uint64_t since_start_ns(std::uint64_t reading) const {
+    std::uint64_t start = start_ns_.load(std::memory_order_relaxed);
+    return reading > start ? reading - start : 0;
+  }
 
   // A buffer of the program's appears or goes. Use these, not the gauge, so that the peak gets its
   // place.
