@@ -85,7 +85,6 @@ void end_context(Call& call, Context* context) {
 }
 
 CUresult synchronize(Call& call, Context* context) {
-  engine().gather(call.lock, *context->legacy);
   engine().wait(call.lock, engine().all_work(context), "cuCtxSynchronize");
   engine().observe_context(context);
   simgpu::pools::after_synchronisation();

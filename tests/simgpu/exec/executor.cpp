@@ -49,6 +49,8 @@ void Engine::executor_main() {
   Lock lock(driver_mutex());
   uint64_t calls_seen = 0;
   for (;;) {
+    const uint64_t calls = api_calls_.load(std::memory_order_relaxed);
+    if (calls != calls_seen) scheduler_.set_program_silent(false);
     const bool rest = blocked_hosts_ == 0 && !active_.empty() && scheduler_.wants_a_rest();
     if (!rest && execute_one(lock)) continue;
     // Lazily scheduled work, once there is any, runs for other reasons than being submitted.
@@ -61,9 +63,8 @@ void Engine::executor_main() {
       work_.wait_for(lock, kRest);
     } else if (scheduler_.late() && !active_.empty()) {
       const bool timeout = work_.wait_for(lock, kSilence) == std::cv_status::timeout;
-      const uint64_t calls = api_calls_.load(std::memory_order_relaxed);
+      calls_seen = api_calls_.load(std::memory_order_relaxed);
       scheduler_.set_program_silent(timeout && calls == calls_seen);
-      calls_seen = calls;
     } else if (polling_ != 0 && !active_.empty()) {
       work_.wait_for(lock, kRest);  // a head waits for memory that the outside world changes
     } else {

@@ -2,6 +2,7 @@
 // cuGetProcAddress, the exports, and what is not modelled.
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <string>
@@ -54,6 +55,26 @@ TEST(ProcAddress, EveryEntryIsExportedAndFound) {
       EXPECT_NE(exported(row.per_thread), exported(row.symbol));
     }
   }));
+}
+
+TEST(ProcAddress, NothingElseIsExported) {
+  Dl_info info = {};
+  ASSERT_NE(dladdr(exported("cuInit"), &info), 0);
+  std::set<std::string> expected = {"cuSimgpuUnknownA", "cuSimgpuUnknownB"};
+  for (const Row& row : table()) {
+    expected.insert(row.symbol);
+    if (row.per_thread != nullptr) expected.insert(row.per_thread);
+  }
+  std::FILE* names = popen(("nm -D --defined-only " + std::string(info.dli_fname)).c_str(), "r");
+  ASSERT_NE(names, nullptr);
+  std::set<std::string> found_names;
+  char line[300];
+  while (std::fgets(line, sizeof line, names) != nullptr) {
+    const std::string text = line;
+    found_names.insert(text.substr(text.rfind(' ') + 1, text.size() - text.rfind(' ') - 2));
+  }
+  pclose(names);
+  EXPECT_EQ(found_names, expected);
 }
 
 TEST(ProcAddress, VersionsAndFlags) {
