@@ -66,11 +66,13 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   const uint32_t size_class = Slabs::class_of(bytes);
   const uint64_t block_bytes = Slabs::class_bytes(size_class);
   BlockAt at;
-  const bool flagged = holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+  const auto flagged = [&] {
+    return holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+  };
   while (
       !slabs_.take(
           size_class, [&](const Block& block) { return usable_now(block.fence, stream); }, &at) ||
-      (flagged && !usable_now(at.block().fence, stream))) {
+      (flagged() && !usable_now(at.block().fence, stream))) {
     if (at.slab != nullptr) slabs_.put(at);
     at = BlockAt{};
     const uint32_t granules =

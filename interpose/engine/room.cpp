@@ -79,6 +79,7 @@ Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Stat
 
 // One step towards `granules` more of room.
 Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock) {
+  const bool only_finished = only_finished_may_leave();
   if (reclaim_oldest_parked()) return Room::kMade;
   if (reshape(granules, false, lock)) return Room::kMade;
   if (reclaim_empty_slab()) return Room::kMade;
@@ -88,7 +89,7 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (reshape(granules, true, lock)) return Room::kWaited;
   if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
-  if (wait_for_finished(pins, lock)) return Room::kWaited;
+  if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   if (create_after_all(granules, for_restore)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
@@ -232,9 +233,7 @@ bool Engine::wait_for_slot(Lock& lock) {
 // Only what the GPU has finished with may be taken (external flags, OFFLOAD_VICTIMS=finished). What
 // waits for the host must not be waited for without end, so the GPU is given a limited time.
 bool Engine::wait_for_finished(ThreadPins* pins, Lock& lock) {
-  if (pins == nullptr || !only_finished_may_leave() || pins->looks >= config_.patience_ms) {
-    return false;
-  }
+  if (pins == nullptr || pins->looks >= config_.patience_ms) return false;
   const bool victims = may_move() && policy_.moves() &&
                        std::any_of(live_.begin(), live_.end(), [&](const Buffer* buffer) {
                          return evictable(*buffer, true) && !pin_registry_.pinned(buffer);
