@@ -39,26 +39,24 @@ bool Engine::usable_now(const Fence& fence, StreamIndex stream) {
 
 // The new owner's stream waits for the old owner's fence. Without a stream, the first use of a
 // large buffer does (fill); a block of a slab is not named, so everybody who might use it waits
-// now.
+// now. Once retired, uses are not seen.
 void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock) {
-  if (retired()) {
-    wait_on_host(fence, HostWait::reuse_of_an_address, lock);
-  } else if (stream != kNoStream) {
+  if (stream != kNoStream) {
     streams_.wait(stream, fence);
     streams_.here(stream);  // whoever waits for all that was submitted waits for that, too
-  } else {
-    // Of another thread's per-thread stream nothing can be made to wait, so the host does.
-    bool on_host = false;
-    for (StreamIndex user = 2; user < streams_.count(); ++user) {
-      on_host = on_host || (streams_.live(user) && streams_.per_thread(user));
-    }
-    if (on_host) return wait_on_host(fence, HostWait::reuse_of_an_address, lock);
-    for (StreamIndex user = 2; user < streams_.count(); ++user) {
-      if (streams_.live(user)) streams_.wait(user, fence);
-    }
-    streams_.passed(given_out_);
-    given_out_.add(fence);
+    return;
   }
+  // Of another thread's per-thread stream nothing can be made to wait, so the host does.
+  bool on_host = retired();
+  for (StreamIndex user = 2; user < streams_.count(); ++user) {
+    on_host = on_host || (streams_.live(user) && streams_.per_thread(user));
+  }
+  if (on_host) return wait_on_host(fence, HostWait::reuse_of_an_address, lock);
+  for (StreamIndex user = 2; user < streams_.count(); ++user) {
+    if (streams_.live(user)) streams_.wait(user, fence);
+  }
+  streams_.passed(given_out_);
+  given_out_.add(fence);
 }
 
 Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
@@ -202,7 +200,7 @@ void Engine::born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock
   buffer.waited.store(0, std::memory_order_relaxed);
   if (!buffer.fill.empty() && holds(Clause::kUserWaitsFill)) {
     if (retired() || stream != kNoStream) order_new_owner(buffer.fill, stream, lock);
-    if (retired()) buffer.fill.clear();
+    streams_.passed(buffer.fill);
   }
   if (stream < 64) buffer.waited.store(uint64_t{1} << stream, std::memory_order_relaxed);
   if (buffer.fill.empty()) buffer.waited.store(~uint64_t{0}, std::memory_order_relaxed);

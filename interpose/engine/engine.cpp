@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "profiler/base/log.h"
 #include "profiler/base/units.h"
@@ -98,6 +99,16 @@ bool Engine::describe(Address address, AllocationInfo* out) {
   return address < out->base + out->bytes;
 }
 
+// The host waits until the buffer's content is where its address shows it. What stands behind an
+// external flag is not waited for; that is a former owner's work at most, never our copies.
+void Engine::wait_for_content(const Buffer& buffer, Lock& lock) {
+  Fence fill = buffer.fill;
+  if (streams_.external_wait_pending()) {
+    fill.remove_if([](const Point& point) { return !Streams::is_lane(point.stream); });
+  }
+  wait_on_host(std::move(fill), HostWait::reuse_of_an_address, lock);
+}
+
 Status Engine::keep(Address address, ThreadPins& pins) {
   Lock lock(mutex_);
   Buffer* buffer = window_.buffer_at(address);
@@ -108,7 +119,7 @@ Status Engine::keep(Address address, ThreadPins& pins) {
     const Status status = restore(*buffer, &pins, lock);
     if (status == Status::kNotReady) continue;
     // Whoever gets the address may use it without another word, so the content must be there now.
-    if (status == Status::kOk) wait_on_host(buffer->fill, HostWait::reuse_of_an_address, lock);
+    if (status == Status::kOk) wait_for_content(*buffer, lock);
     return status;
   }
 }
@@ -125,7 +136,7 @@ void Engine::retire(const char* reason, ThreadPins& pins) {
     Status status = restore(buffer, &pins, lock);
     while (status == Status::kNotReady) status = restore(buffer, &pins, lock);
     if (status == Status::kOk) {
-      wait_on_host(buffer.fill, HostWait::reuse_of_an_address, lock);
+      wait_for_content(buffer, lock);
       continue;
     }
     away_bytes += buffer.bytes;
@@ -170,7 +181,11 @@ void Engine::trim(uint64_t keep_bytes) {
   while (extents_.mapped_bytes() > keep_bytes && reclaim_empty_slab()) {
   }
   while (extents_.mapped_bytes() > keep_bytes) {
-    Extent* extent = extents_.find([&](Extent& candidate) { return finished_with(candidate); });
+    // What stands behind an external flag is not waited for.
+    const bool may_wait = !streams_.external_wait_pending();
+    Extent* extent = extents_.find([&](Extent& candidate) {
+      return (may_wait || candidate.shown_elsewhere == 0) && finished_with(candidate);
+    });
     if (extent == nullptr) break;
     extents_.take(extent);
     if (!unshow(extent, lock)) {

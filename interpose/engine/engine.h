@@ -139,6 +139,9 @@ class Engine {
     OwnVector<Shown> shown;
   };
 
+  // engine.cpp
+  void wait_for_content(const Buffer& buffer, Lock& lock);
+
   // operations.cpp
   void name_entry(ThreadPins& pins, PageEntry entry, Address address) const;
   Status begin_op_slowly(ThreadPins& pins, StreamIndex stream);

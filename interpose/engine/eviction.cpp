@@ -88,8 +88,8 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   return bytes;
 }
 
-// `begin`: the event before the buffer's first copy, recorded here so that an attempt which finds no
-// slot leaves nothing on the lane.
+// `begin`: the event before the buffer's first copy, recorded here so that an attempt which finds
+// no slot leaves nothing on the lane.
 bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                          std::optional<Event>* begin) {
   const bool written = buffer.has_content.load(std::memory_order_relaxed);
