@@ -10,7 +10,7 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$root/build}" && pwd)
 percent=${CAP:-55}
-options=(${TRAIN_OPTIONS:-})
+read -r -a options <<<"${TRAIN_OPTIONS:-}"
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 
@@ -21,6 +21,13 @@ die() {
 for file in liboffload.so offload workloads/train_gpt; do
   [ -e "$build/$file" ] || die "$build/$file is missing: run make first"
 done
+
+# The real runtime library, where it is not in the loader's own path.
+if [ "${GPU:-simulated}" = real ]; then
+  for place in "${CUDA_HOME:-/usr/local/cuda}/lib64" "$build"/venv/lib/python3*/site-packages/nvidia/cu13/lib; do
+    [ -e "$place/libcudart.so.13" ] && export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$place"
+  done
+fi
 
 # run NAME MEMORY [NAME=VALUE ...]: standard output to the screen and to a file.
 run() {
