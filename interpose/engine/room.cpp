@@ -166,29 +166,40 @@ bool Engine::finished_with(Extent& extent) {
   return streams_.passed(extent.fence) && streams_.passed(extent.read_by);
 }
 
-// Former owners' addresses stop showing the extent, now.
+// Former owners' addresses stop showing the extent, now. Others may be at it, too.
 bool Engine::unshow(Extent* extent, Lock& lock) {
-  for (size_t left = piece_jobs_.size(); left > 0 && extent->shown_elsewhere > 0; --left) {
-    const PieceJob job = piece_jobs_.front();
-    piece_jobs_.pop_front();
-    Piece* piece = piece_of(job, PieceState::kHost);
-    if (piece == nullptr) continue;
-    if (piece->shown == extent) wait_on_host(piece->leave, HostWait::reuse_of_an_address, lock);
-    piece = piece_of(job, PieceState::kHost);
-    if (piece != nullptr && tend_piece(job, lock) == Tended::kLater) piece_jobs_.push_back(job);
-  }
-  for (size_t left = address_jobs_.size(); left > 0 && extent->shown_elsewhere > 0; --left) {
-    AddressJob* job = address_jobs_.front();
-    address_jobs_.pop_front();
-    const bool shows =
-        std::any_of(job->shown.begin(), job->shown.end(),
-                    [&](const AddressJob::Shown& shown) { return shown.extent == extent; });
-    if (shows) wait_on_host(job->fence, HostWait::reuse_of_an_address, lock);
-    if (tend_address(*job, lock) == Tended::kLater) {
-      address_jobs_.push_back(job);
-    } else {
-      forget_job(job);
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts && extent->shown_elsewhere > 0; ++attempt) {
+    const auto piece_job =
+        std::find_if(piece_jobs_.begin(), piece_jobs_.end(), [&](const PieceJob& job) {
+          const Piece* piece = piece_of(job, PieceState::kHost);
+          return piece != nullptr && piece->shown == extent && !piece->busy;
+        });
+    if (piece_job != piece_jobs_.end()) {
+      const PieceJob job = *piece_job;
+      piece_jobs_.erase(piece_job);
+      wait_on_host(piece_of(job, PieceState::kHost)->leave, HostWait::reuse_of_an_address, lock);
+      if (tend_piece(job, lock) == Tended::kLater) piece_jobs_.push_back(job);
+      continue;
     }
+    const auto address_job =
+        std::find_if(address_jobs_.begin(), address_jobs_.end(), [&](const AddressJob* job) {
+          return std::any_of(
+              job->shown.begin(), job->shown.end(),
+              [&](const AddressJob::Shown& shown) { return shown.extent == extent; });
+        });
+    if (address_job != address_jobs_.end()) {
+      AddressJob* job = *address_job;
+      address_jobs_.erase(address_job);
+      wait_on_host(job->fence, HostWait::reuse_of_an_address, lock);
+      if (tend_address(*job, lock) == Tended::kLater) {
+        address_jobs_.push_back(job);
+      } else {
+        forget_job(job);
+      }
+      continue;
+    }
+    look_again(lock);
   }
   return extent->shown_elsewhere == 0;
 }

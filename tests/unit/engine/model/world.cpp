@@ -226,7 +226,11 @@ void World::free(int index) {
   say("free " + std::to_string(index));
   gone(old);
   std::vector<uint64_t> submitted;
-  for (const Stream& each : streams_) submitted.push_back(each.submitted);
+  for (const Stream& each : streams_) {
+    // Calls of other threads that have not returned yet are not before this one.
+    submitted.push_back(each.unfinished_calls.empty() ? each.submitted
+                                                      : *each.unfinished_calls.begin() - 1);
+  }
   if (engine->free(old.address, &pins()) != Status::kOk) fail(Failure::Kind::kRefused, "free");
   if (!fenced_free_) {
     for (size_t i = 0; i < submitted.size(); ++i) {
@@ -300,7 +304,7 @@ World::Op World::begin(int stream_number, const std::vector<Arg>& args) {
     if (arg.mode == Mode::kNothing) continue;
     order(stream_number, tensor(arg.tensor), writes(arg.mode) || !arg.named);
   }
-  Op op{stream_number, args, &pins(), index_of(stream_number), Status::kOk};
+  Op op{stream_number, args, &pins(), index_of(stream_number), Status::kOk, 0};
   for (const Arg& arg : args) {
     if (!arg.named) continue;
     engine->name(*op.pins, tensor(arg.tensor).address + static_cast<Address>(arg.offset));
@@ -309,14 +313,15 @@ World::Op World::begin(int stream_number, const std::vector<Arg>& args) {
   return op;
 }
 
-void World::forward(const Op& op) {
+void World::forward(Op& op) {
   Stream& on = stream(op.stream);
   const uint64_t number = next_op_++;
   if (tracing) {
     say("op " + std::to_string(number) + " on " + std::to_string(op.stream) + ":" +
         describe(op.args));
   }
-  const uint64_t sequence = ++on.submitted;
+  const uint64_t sequence = op.sequence = ++on.submitted;
+  on.unfinished_calls.insert(sequence);
   std::vector<KernelArg> kernel;
   uint64_t value = mix(number, 7);
   for (const Arg& arg : op.args) {
@@ -354,6 +359,7 @@ void World::forward(const Op& op) {
 
 void World::end(const Op& op) {
   engine->end_op(*op.pins, op.index);
+  stream(op.stream).unfinished_calls.erase(op.sequence);
   for (const Arg& arg : op.args) {
     if (arg.named) tensor(arg.tensor).last_named_op = engine->ops();
   }
@@ -361,7 +367,7 @@ void World::end(const Op& op) {
 }
 
 Status World::try_op(int stream_number, const std::vector<Arg>& args) {
-  const Op op = begin(stream_number, args);
+  Op op = begin(stream_number, args);
   if (op.status != Status::kOk) {
     if (tracing) say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine) + device.dump());
     step();

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,9 +96,10 @@ class World {
     ThreadPins* pins;
     StreamIndex index;
     Status status;
+    uint64_t sequence = 0;
   };
   Op begin(int stream, const std::vector<Arg>& args);
-  void forward(const Op& op);
+  void forward(Op& op);
   void end(const Op& op);
   // `count` ops that name nothing.
   void idle(int stream, uint32_t count);
@@ -151,6 +153,7 @@ class World {
     size_t thread;
     bool live = true;
     uint64_t submitted = 1;
+    std::set<uint64_t> unfinished_calls;  // submitted by calls that have not returned
     std::vector<uint64_t> joined;  // by stream: ordered behind this much of it
   };
   Tensor& tensor(int index) { return tensors_[static_cast<size_t>(index)]; }
