@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Things that end and begin again: contexts, streams, modules, threads.
+
+#include <thread>
+
+#include "tests/clients/client.h"
+
+namespace clients {
+namespace {
+
+constexpr uint32_t kCrowd = 20;
+
+void look_at_all(Client& client, const std::vector<CUdeviceptr>& buffers) {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+}
+
+// The primary context is reset with buffers alive and some of them gone, and the program begins
+// anew.
+void context_reset(Client& client) {
+  for (int life = 0; life < 3; ++life) {
+    const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+    look_at_all(client, buffers);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    CHECK_CUDA(client.cuda.cuDevicePrimaryCtxReset(client.device));
+    client.start();
+  }
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+// Handles of streams come back for other streams.
+void stream_handles(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 8);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  std::vector<uint32_t> wanted = filled(8);
+  for (uint32_t round = 0; round < 40; ++round) {
+    CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+    client.mix(sum, buffers[round * 7 % kCrowd]);
+    mix_on_host(wanted, filled(1000 * (round * 7 % kCrowd)));
+    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+    CHECK_CUDA(client.cuda.cuStreamDestroy(client.stream));
+  }
+  client.stream = nullptr;
+  client.expect(sum, wanted);
+  client.disperse(buffers);
+}
+
+// A module goes, another comes, and its function has the handle of one with other parameters.
+void module_handles(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 4);
+  std::vector<uint32_t> wanted = filled(4);
+  for (uint32_t round = 0; round < 20; ++round) {
+    CUmodule module = client.load();
+    CUfunction function = nullptr;
+    CUdeviceptr from = buffers[round];
+    uint32_t words = kWords;
+    uint32_t nothing = 0;
+    const bool reversed = round % 2 == 1;
+    CHECK_CUDA(
+        client.cuda.cuModuleGetFunction(&function, module, reversed ? "mix_reversed" : "mix"));
+    if (reversed) {
+      client.launch(function, {&words, &nothing, &from, &sum}, {4, 4, 8, 8});
+    } else {
+      client.launch(function, {&sum, &from, &words}, {8, 8, 4});
+    }
+    mix_on_host(wanted, filled(1000 * round));
+    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+    CHECK_CUDA(client.cuda.cuModuleUnload(module));
+  }
+  client.expect(sum, wanted);
+  client.disperse(buffers);
+}
+
+// Forward on one thread, backward on another, and a third that lives on its own buffers.
+void threads(Client& client) {
+  const auto work = [&](uint32_t seed) {
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    Client own = client;
+    CHECK_CUDA(own.cuda.cuStreamCreate(&own.stream, CU_STREAM_NON_BLOCKING));
+    for (int step = 0; step < 2; ++step) {
+      const CUdeviceptr sum = own.allocate();
+      own.fill(sum, seed);
+      std::vector<uint32_t> wanted = filled(seed);
+      const std::vector<CUdeviceptr> stash = own.crowd(kCrowd / 2);
+      std::thread([&] {
+        CHECK_CUDA(own.cuda.cuCtxSetCurrent(own.context));
+        for (size_t i = stash.size(); i-- > 0;) own.mix(sum, stash[i]);
+      }).join();
+      for (size_t i = stash.size(); i-- > 0;)
+        mix_on_host(wanted, filled(static_cast<uint32_t>(1000 * i)));
+      own.expect(sum, wanted);
+      own.disperse(stash);
+      own.free(sum);
+    }
+    CHECK_CUDA(own.cuda.cuStreamDestroy(own.stream));
+  };
+  std::thread other(work, 100);
+  std::thread third(work, 200);
+  work(300);
+  other.join();
+  third.join();
+}
+
+}  // namespace
+
+const std::vector<Scenario> kLifeScenarios = {
+    {"context-reset", &context_reset},
+    {"stream-handles", &stream_handles},
+    {"module-handles", &module_handles},
+    {"threads", &threads},
+};
+
+}  // namespace clients

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one client scenario on the simulated GPU, with liboffload under a cap that its buffers exceed.
+
+    tests/clients/run.py --build build CLIENT ROAD SCENARIO
+
+The client compares every word itself. Here it is checked that buffers really left, that nothing was said that should
+not be, and that the simulated GPU's checker found nothing (it would make the status non-zero).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# What differs from the rule: buffers move and nothing is printed.
+EXPECTED = {
+    "unknown-entry": {"lines": ["cuSimgpuUnknownA"], "environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
+    "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
+    "too-much": {"lines": ["out of memory"]},
+    "descriptor": {"lines": ["cuIpcGetMemHandle"]},
+    "pitched": {"moves": False},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--limit", default="2560KiB")
+    parser.add_argument("--schedule", default="fifo")
+    parser.add_argument("--evicted", default="auto")
+    parser.add_argument("client")
+    parser.add_argument("road")
+    parser.add_argument("scenario")
+    arguments = parser.parse_args()
+    build = os.path.abspath(arguments.build)
+    expected = EXPECTED.get(arguments.scenario, {})
+
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFLOAD_", "SIMGPU_"))}
+    environment.update(
+        LD_LIBRARY_PATH=os.path.join(build, "simgpu"),
+        SIMGPU_MEMORY="64MiB",
+        SIMGPU_GRANULARITY="64KiB",
+        SIMGPU_SCHEDULE=arguments.schedule,
+        SIMGPU_WATCHDOG="20",
+        **expected.get("environment", {}),
+    )
+    command = [os.path.join(build, "clients", arguments.client)]
+    command += [word for word in (arguments.road, arguments.scenario) if word != "-"]
+    with tempfile.TemporaryDirectory() as folder:
+        report_file = os.path.join(folder, "report.json")
+        environment.update(
+            LD_PRELOAD=os.path.join(build, "liboffload.so"),
+            OFFLOAD_GPU_LIMIT=arguments.limit,
+            OFFLOAD_MIN_SIZE="64KiB",
+            OFFLOAD_SLOT_CHUNK="1MiB",
+            OFFLOAD_EVICTED=arguments.evicted,
+            OFFLOAD_REPORT="json",
+            OFFLOAD_REPORT_FILE=report_file,
+        )
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+        problems = []
+        if result.returncode != 0 or not result.stdout.endswith("ok\n"):
+            problems.append(f"status {result.returncode}")
+        report = {}
+        if os.path.exists(report_file):
+            with open(report_file) as file:
+                report = json.load(file)
+        else:
+            problems.append("no report")
+        if report and (report["copies_out"] > 0) != expected.get("moves", True):
+            problems.append(f"{report['copies_out']} buffers left")
+        lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
+        wanted = expected.get("lines", [])
+        if len(lines) != len(wanted) or any(text not in line for text, line in zip(wanted, lines)):
+            problems.append(f"said {len(lines)} lines, not {len(wanted)}")
+        summary = {key: report.get(key) for key in ("copies_out", "copies_in", "demand_misses", "reason")}
+        print(f"{arguments.client} {arguments.road} {arguments.scenario}: {summary}")
+        if problems:
+            print(result.stdout, end="")
+            print(result.stderr, end="", file=sys.stderr)
+            sys.exit("FAILED: " + ", ".join(problems))
+
+
+if __name__ == "__main__":
+    main()
