@@ -315,4 +315,14 @@ void Checker::removing(const Mapping& mapping, const char* call) {
   }
 }
 
+Use Checker::last_writer(const Mapping& mapping, uintptr_t address) {
+  Use writer;
+  if (!on_) return writer;
+  const uint64_t at = mapping.offset_of(address);
+  map_of(mapping.space()).update(at, at + 1, [&](uint64_t, uint64_t, Access& access) {
+    writer = access.write;
+  });
+  return writer;
+}
+
 }  // namespace simgpu

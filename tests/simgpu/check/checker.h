@@ -51,6 +51,8 @@ class Checker {
   void flag_written(const Mapping& mapping, uintptr_t address, uint64_t bytes) {
     host_may_write(mapping.space(), mapping.offset_of(address), bytes);
   }
+  // The last operation that wrote the byte there; number 0 if that is not known.
+  Use last_writer(const Mapping& mapping, uintptr_t address);
   // A stream-ordered allocation: a write that leaves nothing written.
   void allocate(const Segment& segment);
 

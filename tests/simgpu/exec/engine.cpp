@@ -191,4 +191,10 @@ void Engine::observe_device(int device) {
   }
 }
 
+void Engine::join_clock_at(VectorClock* clock, uint32_t agent, uint64_t number) const {
+  VectorClock then = streams_[agent]->clock;
+  then.lower(agent, number);
+  clock->join(then);
+}
+
 }  // namespace simgpu

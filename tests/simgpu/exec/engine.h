@@ -46,6 +46,10 @@ class Engine {
   void observe_context(const Context* context);
   void observe_device(int device);
 
+  // Raises the clock by what was finished when operation `number` of that agent was; it may say
+  // more than that of other streams.
+  void join_clock_at(VectorClock* clock, uint32_t agent, uint64_t number) const;
+
   // All that a context's synchronisation waits for.
   std::vector<Target> all_work(Context* context);
   std::vector<Target> all_work_of_device(int device);

@@ -59,6 +59,10 @@ void WaitValueOp::run(Lock&) {
   if (data == nullptr) return device_fault(*stream->context, describe(), address_);
   const auto it = flag_clocks().find(data);
   if (it != flag_clocks().end()) stream->clock.join(it->second);
+  // A kernel or a copy may have set it.
+  const Mapping* mapping = address_space().find(address_);
+  const Use writer = checker().last_writer(*mapping, address_);
+  if (writer.number != 0) engine().join_clock_at(&stream->clock, writer.agent, writer.number);
   // A host thread may have set it, and that thread may know anything.
   if (options().knowledge == Knowledge::kShared) {
     if (const ClockRef& news = engine().knowledge().current()) stream->clock.join(*news);

@@ -197,6 +197,23 @@ TEST_P(Streams, ValuesInMemory) {
   }));
 }
 
+TEST_P(Streams, AValueThatAKernelWrites) {
+  EXPECT_CLEAN(run([] {
+    Gpu gpu;
+    const CUdeviceptr flag = allocate(8);
+    CU(cuMemsetD32(flag, 0, 2));
+    CU(cuCtxSynchronize());
+    const CUdeviceptr p = allocate(4 * kWords);
+    const CUstream writer = new_stream();
+    const CUstream waiter = new_stream();
+    CU(cuStreamWaitValue32(waiter, flag, 9, CU_STREAM_WAIT_VALUE_EQ));
+    CU(gpu.launch_add(p, kWords, 1, waiter));
+    CU(gpu.launch_store(p, kWords, 1, writer));
+    CU(gpu.launch_store(flag, 1, 9, writer));
+    EXPECT_EQ(gpu.read(p, 1)[0], 2U);
+  }));
+}
+
 TEST_P(Streams, PerThreadDefaultStream) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
