@@ -10,6 +10,7 @@ namespace offload {
 // over.
 void Engine::wait_on_host(Fence fence, HostWait cause, Lock& lock) {
   if (streams_.passed(fence)) return;
+  ++let_go_;
   const uint64_t begin = port_.now_nanoseconds();
   for (const Point& point : fence) streams_.synchronize(point, lock);
   statistics_.waited(cause, port_.now_nanoseconds() - begin);

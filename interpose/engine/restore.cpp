@@ -39,13 +39,11 @@ Status Engine::restore(Buffer& buffer, ThreadPins* pins, Lock& lock) {
 
 Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Lock& lock,
                              Event* begin) {
-  const uint64_t serial = piece.serial;
   Status status = Status::kOk;
   Extent* extent = extent_for(piece, pins, lock, &status);
+  // The mutex may have been let go then: the buffer may have been freed, the piece brought back.
   if (extent == nullptr) return status;
-  // Room may have been found with the mutex let go: another thread may have brought this piece back
-  // meanwhile.
-  if (piece.serial != serial || piece.state != PieceState::kHost || piece.busy) {
+  if (piece.busy) {  // since an earlier piece had to wait: somebody unmaps what its address shows
     put_back(extent, Fence(extent->fence));
     return Status::kNotReady;
   }

@@ -66,13 +66,16 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
   return true;
 }
 
+// Never waits and gives an extent: whoever wants one for a piece starts over after a wait.
 Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status) {
+  const uint64_t let_go = let_go_;
   for (;;) {
     if (Extent* extent = take_pooled(granules); extent != nullptr) return extent;
     if (Extent* extent = extents_.create(granules); extent != nullptr) return extent;
     const Room room = make_room(granules, pins, true, lock);
-    if (room == Room::kMade) continue;
-    *status = room == Room::kWaited ? Status::kNotReady : Status::kOutOfMemory;
+    const bool waited = room == Room::kWaited || let_go_ != let_go;
+    if (room == Room::kMade && !waited) continue;
+    *status = room == Room::kNone ? Status::kOutOfMemory : Status::kNotReady;
     return nullptr;
   }
 }
@@ -259,6 +262,7 @@ bool Engine::wait_for_finished(ThreadPins* pins, Lock& lock) {
 
 // A pin may go, and the GPU get on, without a notice: so the waits are short.
 void Engine::look_again(Lock& lock) {
+  ++let_go_;
   if (!port_.host_waits(lock)) changed_.wait_for(lock, std::chrono::milliseconds{1});
 }
 

@@ -33,6 +33,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     if (holds(Clause::kWorkerWaitsLeave) && !streams_.passed(piece->leave, false))
       return Tended::kLater;
     piece->busy = true;
+    ++let_go_;
     lock.unlock();
     timed_unmap(at, bytes);
     lock.lock();
@@ -49,6 +50,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     return Tended::kLater;
   }
   piece->busy = true;
+  ++let_go_;
   lock.unlock();
   const Status status = timed_map(at, bytes, slot->handle, Place::kHost);
   lock.lock();
@@ -60,6 +62,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
 
 Engine::Tended Engine::tend_address(AddressJob& job, Lock& lock) {
   if (!streams_.passed(job.fence, false)) return Tended::kLater;
+  ++let_go_;
   lock.unlock();
   for (const AddressJob::Shown& shown : job.shown) timed_unmap(shown.at, shown.bytes);
   lock.lock();

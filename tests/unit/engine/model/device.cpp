@@ -90,8 +90,8 @@ std::string Device::dump() const {
     if (!queue->items.empty()) {
       const Item& head = queue->items.front();
       if (head.waits_for != nullptr) {
-        text += ", waits for " + head.waits_for->queue->name +
-                (head.waits_for->done ? " (done)" : "");
+        text +=
+            ", waits for " + head.waits_for->queue->name + (head.waits_for->done ? " (done)" : "");
       }
       if (head.flag >= 0) text += ", waits for flag " + std::to_string(head.flag);
     }

@@ -48,12 +48,14 @@ void EngineTest::relieve_pressure(Engine& engine) {
   engine.relieve_pressure();
 }
 
-std::string EngineTest::dump(Engine& engine) {
+std::string EngineTest::dump_unlocked(Engine& engine) {
   std::string text;
   const auto buffer_line = [&](const Buffer& buffer, const char* kind) {
     text += std::string(kind) + " " + std::to_string(buffer.id) + ":";
     for (const Piece& piece : buffer.pieces) {
       text += " " + std::to_string(piece.granules) + "RLH"[static_cast<size_t>(piece.state)];
+      if (piece.shown != piece.extent)
+        text += "(shows " + std::to_string(piece.shown->handle) + ")";
     }
     if (engine.pin_registry_.pinned(&buffer)) text += " pinned";
     text += " last op " + std::to_string(buffer.last_op.load()) + "\n";
@@ -65,9 +67,9 @@ std::string EngineTest::dump(Engine& engine) {
             " live blocks\n";
   });
   engine.extents_.find([&](Extent& extent) {
-    text += "pool: " + std::to_string(extent.granules) +
-            (engine.finished_with(extent) ? " finished" : "") + ", shown elsewhere " +
-            std::to_string(extent.shown_elsewhere) + "\n";
+    text += "pool: handle " + std::to_string(extent.handle) + " of " +
+            std::to_string(extent.granules) + (engine.finished_with(extent) ? " finished" : "") +
+            ", shown elsewhere " + std::to_string(extent.shown_elsewhere) + "\n";
     return false;
   });
   for (StreamIndex i = 0; i < engine.streams_.count(); ++i) {
@@ -214,6 +216,7 @@ void EngineTest::check(Engine& engine, model::Memory& memory) {
                 "how many addresses still show an extent");
     if (elsewhere != shown_elsewhere.end()) shown_elsewhere.erase(elsewhere);
   }
+  if (!shown_elsewhere.empty()) std::printf("%s", dump_unlocked(engine).c_str());
   expect(shown_elsewhere.empty(), "an address shows an extent that is no more");
   expect_same(pooled, engine.extents_.pool_bytes(), "pooled bytes");
   expect_same(mapped, engine.extents_.mapped_bytes(), "mapped bytes");

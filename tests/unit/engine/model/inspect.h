@@ -28,7 +28,8 @@ class EngineTest {
     return engine.piece_jobs_.size() + engine.address_jobs_.size();
   }
   // Who holds what, for a failure's reader.
-  static std::string dump(Engine& engine);
+  static std::string dump(Engine& engine) { return dump_unlocked(engine); }
+  static std::string dump_unlocked(Engine& engine);
   // "RRLH": resident, leaving, host, by piece.
   static std::string states(Engine& engine, Address address);
 };

@@ -194,7 +194,8 @@ Status ModelPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
   }
   if (say) {
     say("copy " + std::to_string(device_.memory().shown_at(from)) + " to " +
-        std::to_string(device_.memory().shown_at(to)));
+        std::to_string(device_.memory().shown_at(to)) + " (" +
+        std::to_string(lane == Lane::kOut ? to : from) + ")");
   }
   Item item;
   item.run = [this, to, from, bytes] {

@@ -45,12 +45,12 @@ class ModelPort final : public Port {
   uint64_t failures() const { return failures_; }
 
   // Asked and told by the model's user.
-  std::function<bool()> unlocked;       // whether the engine's mutex is free
-  std::function<Queue*()> own_stream;   // of the host thread that is being played
-  std::function<void()> while_waiting;  // scripts let another thread go on while one waits
-  std::function<void(Call)> before;     // scripts do something at a call
+  std::function<bool()> unlocked;               // whether the engine's mutex is free
+  std::function<Queue*()> own_stream;           // of the host thread that is being played
+  std::function<void()> while_waiting;          // scripts let another thread go on while one waits
+  std::function<void(Call)> before;             // scripts do something at a call
   std::function<void(const std::string&)> say;  // for a replay
-  bool context_lost = false;            // streams and events are gone
+  bool context_lost = false;                    // streams and events are gone
 
   // The program got on.
   void progress() { in_vain_ = 0; }

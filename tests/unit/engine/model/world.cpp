@@ -190,21 +190,33 @@ int World::born(Status status, Address address, uint64_t bytes, const char* what
   return static_cast<int>(tensors_.size()) - 1;
 }
 
+Status World::allocate_inside(uint64_t bytes, StreamIndex index, Address* address) {
+  const Inside inside(*this);
+  return index == kNoStream ? engine->allocate(bytes, &pins(), address)
+                            : engine->allocate_async(bytes, index, &pins(), address);
+}
+
+Status World::free_inside(Address address, StreamIndex index) {
+  const Inside inside(*this);
+  return index == kNoStream ? engine->free(address, &pins())
+                            : engine->free_async(address, index, &pins());
+}
+
 int World::allocate(uint64_t bytes) {
   Address address = 0;
-  const Status status = engine->allocate(bytes, &pins(), &address);
+  const Status status = allocate_inside(bytes, kNoStream, &address);
   return born(status, address, bytes, "allocate");
 }
 
 int World::try_allocate(uint64_t bytes) {
   Address address = 0;
-  const Status status = engine->allocate(bytes, &pins(), &address);
+  const Status status = allocate_inside(bytes, kNoStream, &address);
   return born(status, address, bytes, nullptr);
 }
 
 int World::try_allocate_async(uint64_t bytes, int stream_number) {
   Address address = 0;
-  const Status status = engine->allocate_async(bytes, index_of(stream_number), &pins(), &address);
+  const Status status = allocate_inside(bytes, index_of(stream_number), &address);
   const int index = born(status, address, bytes, nullptr);
   if (index >= 0) tensor(index).writer = {stream_number, ++stream(stream_number).submitted};
   return index;
@@ -231,7 +243,7 @@ void World::free(int index) {
     submitted.push_back(each.unfinished_calls.empty() ? each.submitted
                                                       : *each.unfinished_calls.begin() - 1);
   }
-  if (engine->free(old.address, &pins()) != Status::kOk) fail(Failure::Kind::kRefused, "free");
+  if (free_inside(old.address, kNoStream) != Status::kOk) fail(Failure::Kind::kRefused, "free");
   if (!fenced_free_) {
     for (size_t i = 0; i < submitted.size(); ++i) {
       host_saw_[i] = std::max(host_saw_[i], submitted[i]);
@@ -245,7 +257,7 @@ void World::free_async(int index, int stream_number) {
   say("free " + std::to_string(index) + " on " + std::to_string(stream_number));
   order(stream_number, old, true);
   gone(old);
-  if (engine->free_async(old.address, index_of(stream_number), &pins()) != Status::kOk) {
+  if (free_inside(old.address, index_of(stream_number)) != Status::kOk) {
     fail(Failure::Kind::kRefused, "free_async");
   }
   ++stream(stream_number).submitted;
@@ -309,6 +321,7 @@ World::Op World::begin(int stream_number, const std::vector<Arg>& args) {
     if (!arg.named) continue;
     engine->name(*op.pins, tensor(arg.tensor).address + static_cast<Address>(arg.offset));
   }
+  const Inside inside(*this);
   op.status = engine->begin_op(*op.pins, op.index);
   return op;
 }
@@ -369,7 +382,8 @@ void World::end(const Op& op) {
 Status World::try_op(int stream_number, const std::vector<Arg>& args) {
   Op op = begin(stream_number, args);
   if (op.status != Status::kOk) {
-    if (tracing) say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine) + device.dump());
+    if (tracing)
+      say("refused: " + describe(args) + "\n" + EngineTest::dump(*engine) + device.dump());
     step();
     return op.status;
   }
@@ -418,8 +432,13 @@ void World::finish() {
   EngineTest::check(*engine, device.memory());
 }
 
+bool World::worker_step() {
+  const Inside inside(*this);
+  return engine->worker_step();
+}
+
 void World::worker() {
-  while (engine->worker_step()) {
+  while (worker_step()) {
   }
   step();
 }
@@ -453,11 +472,8 @@ std::string World::states(int index) {
 void World::step() {
   port.progress();
   device.schedule().at(Schedule::Point::kStep, device);
-  if (crew.running()) {
-    crew.yield();
-  } else if (check_books) {
-    EngineTest::check(*engine, device.memory());
-  }
+  if (check_books && inside_ == 0) EngineTest::check(*engine, device.memory());
+  crew.yield();
 }
 
 }  // namespace offload::model

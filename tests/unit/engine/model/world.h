@@ -119,6 +119,7 @@ class World {
   void as(size_t thread) { played_ = thread; }
   size_t thread() const { return crew.running() ? crew.current() : played_; }
   ThreadPins& pins();
+  bool worker_step();
   void worker();  // rounds until nothing is due
   // The policy wants this to leave, and nothing else; asked now.
   void press(const std::vector<int>& tensors);
@@ -154,7 +155,7 @@ class World {
     bool live = true;
     uint64_t submitted = 1;
     std::set<uint64_t> unfinished_calls;  // submitted by calls that have not returned
-    std::vector<uint64_t> joined;  // by stream: ordered behind this much of it
+    std::vector<uint64_t> joined;         // by stream: ordered behind this much of it
   };
   Tensor& tensor(int index) { return tensors_[static_cast<size_t>(index)]; }
   Stream& stream(int index) { return streams_[static_cast<size_t>(index)]; }
@@ -171,11 +172,19 @@ class World {
   std::unique_ptr<Statistics> statistics;
   std::unique_ptr<Engine> engine;
   bool check_books = true;
+  // Held around calls of the engine: the books are checked only while no thread is inside.
+  struct Inside {
+    explicit Inside(World& world) : count(world.inside_) { ++count; }
+    ~Inside() { --count; }
+    int& count;
+  };
   static inline bool tracing = false;  // says every call of the program, for a replay
 
  private:
   void say(const std::string& what) const;
   std::string describe(const std::vector<Arg>& args);
+  Status allocate_inside(uint64_t bytes, StreamIndex index, Address* address);
+  Status free_inside(Address address, StreamIndex index);
   int born(Status status, Address address, uint64_t bytes, const char* what);
   void gone(Tensor& tensor);
   void order(int stream, const Tensor& tensor, bool writes);
@@ -183,7 +192,7 @@ class World {
   void record_and_wait(int waiter, int stream);
   uint64_t expected_read(uint64_t op, const std::vector<Arg>& args);
 
-  uint64_t granules_;
+  int inside_ = 0;
   bool fenced_free_;
   std::deque<Tensor> tensors_;
   std::vector<Stream> streams_;
