@@ -82,9 +82,8 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     Fence fence;
     for (const Extent* extent : extents) fence.add(extent->fence);
     const Address address = window_.take(granules);
-    if (address == 0 || !map_all(address, extents)) {
+    if (address == 0 || !map_all(address, granules, extents)) {
       for (Extent* extent : extents) put_back(extent, extent->fence);
-      if (address != 0) window_.give_back(address, granules);
       return Status::kOutOfMemory;
     }
     Slab* slab = slabs_.add(size_class, address, granules, std::move(extents),
@@ -103,20 +102,31 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   return Status::kOk;
 }
 
-// All or nothing.
-bool Engine::map_all(Address address, const OwnVector<Extent*>& extents) {
+// All or nothing; without it, the address is given back.
+bool Engine::map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents) {
+  AddressJob undo;  // what the driver would not unmap again is the worker's
+  undo.address = address;
+  undo.granules = granules;
   Address at = address;
   for (size_t i = 0; i < extents.size(); ++i) {
     const uint64_t bytes = extents_.bytes_of(*extents[i]);
-    if (timed_map(at, bytes, extents[i]->handle, Place::kDevice) != Status::kOk) {
-      statistics_.driver_errors.add();
-      while (i-- > 0) {
-        at -= extents_.bytes_of(*extents[i]);
-        timed_unmap(at, extents_.bytes_of(*extents[i]));
-      }
-      return false;
+    if (timed_map(at, bytes, extents[i]->handle, Place::kDevice) == Status::kOk) {
+      at += bytes;
+      continue;
     }
-    at += bytes;
+    statistics_.driver_errors.add();
+    while (i-- > 0) {
+      at -= extents_.bytes_of(*extents[i]);
+      if (timed_unmap(at, extents_.bytes_of(*extents[i])) == Status::kOk) continue;
+      ++extents[i]->shown_elsewhere;
+      undo.shown.push_back({at, extents_.bytes_of(*extents[i]), extents[i], nullptr});
+    }
+    if (undo.shown.empty()) {
+      window_.give_back(address, granules);
+    } else {
+      leave_address(std::move(undo));
+    }
+    return false;
   }
   return true;
 }
@@ -153,11 +163,10 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     OwnVector<Extent*> extents;
     if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
     const Address address = window_.take(granules);
-    if (address == 0 || !map_all(address, extents)) {
+    if (address == 0 || !map_all(address, granules, extents)) {
       for (Extent* extent : extents) {
         put_back(extent, holds(Clause::kFailedMapKeepsFence) ? Fence(extent->fence) : Fence());
       }
-      if (address != 0) window_.give_back(address, granules);
       return Status::kOutOfMemory;
     }
     buffer = new_buffer();

@@ -22,17 +22,22 @@ void Engine::context_gone() {
   }
   while (reclaim_empty_slab()) {
   }
-  while (!address_jobs_.empty()) {
+  for (size_t left = address_jobs_.size(); left > 0 && !address_jobs_.empty(); --left) {
     AddressJob* job = address_jobs_.front();
     address_jobs_.pop_front();
-    tend_address(*job, lock);
-    forget_job(job);
+    if (tend_address(*job, lock) == Tended::kLater) {
+      address_jobs_.push_back(job);
+    } else {
+      forget_job(job);
+    }
   }
   piece_jobs_.clear();
-  while (Extent* extent = extents_.find([](const Extent&) { return true; })) {
+  while (Extent* extent = extents_.find(
+             [](const Extent& candidate) { return candidate.shown_elsewhere == 0; })) {
     extents_.take(extent);
-    extents_.destroy(extent);
+    if (!extents_.destroy(extent)) break;
   }
+  slots_.context_gone();
 }
 
 }  // namespace offload

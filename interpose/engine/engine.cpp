@@ -192,7 +192,7 @@ void Engine::trim(uint64_t keep_bytes) {
       put_back(extent, extent->fence);
       break;
     }
-    extents_.destroy(extent);
+    if (!extents_.destroy(extent)) break;
   }
 }
 

@@ -132,6 +132,7 @@ class Engine {
       uint64_t bytes;
       Extent* extent;  // null: the slot below
       Slot* slot;
+      bool gone = false;
     };
     Address address = 0;
     uint32_t granules = 0;
@@ -204,7 +205,7 @@ class Engine {
                         Address* out);
   Status allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
                         Address* out);
-  bool map_all(Address address, const OwnVector<Extent*>& extents);
+  bool map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents);
   void born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock);
   void order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock);
   bool usable_now(const Fence& fence, StreamIndex stream);
@@ -236,7 +237,7 @@ class Engine {
   // host_wait.cpp
   void wait_on_host(Fence fence, HostWait cause, Lock& lock);
   Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
-  void timed_unmap(Address at, uint64_t bytes);
+  Status timed_unmap(Address at, uint64_t bytes);
 
   uint64_t bytes_of(const Piece& piece) const { return piece.granules * config_.granularity; }
   Address address_of(const Buffer& buffer, const Piece& piece) const {

@@ -24,11 +24,13 @@ Status Engine::timed_map(Address at, uint64_t bytes, Handle handle, Place place)
   return status;
 }
 
-void Engine::timed_unmap(Address at, uint64_t bytes) {
+Status Engine::timed_unmap(Address at, uint64_t bytes) {
   const uint64_t begin = port_.now_nanoseconds();
-  port_.unmap(at, bytes);
+  const Status status = port_.unmap(at, bytes);
   statistics_.remaps.add();
   statistics_.remap_ns.add(port_.now_nanoseconds() - begin);
+  if (status != Status::kOk) statistics_.driver_errors.add();
+  return status;
 }
 
 }  // namespace offload

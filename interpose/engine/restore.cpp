@@ -132,14 +132,15 @@ bool Engine::show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock) {
     if (holds(Clause::kRestoreChecksLeave)) {
       wait_on_host(piece.leave, HostWait::reuse_of_an_address, lock);
     }
-    timed_unmap(at, bytes);
-    --piece.shown->shown_elsewhere;
-    piece.shown = nullptr;
+    const Status status = timed_unmap(at, bytes);
     piece.busy = false;
     changed_.notify_all();
+    if (status != Status::kOk) return false;
+    --piece.shown->shown_elsewhere;
+    piece.shown = nullptr;
   }
   if (piece.slot != nullptr && piece.slot->mapped) {
-    timed_unmap(at, bytes);
+    if (timed_unmap(at, bytes) != Status::kOk) return false;
     piece.slot->mapped = false;
   }
   return timed_map(at, bytes, extent->handle, Place::kDevice) == Status::kOk;

@@ -159,7 +159,7 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
     } else {
       extents_.take(extent);
     }
-    extents_.destroy(extent);
+    if (!extents_.destroy(extent)) return false;
   }
   return true;
 }

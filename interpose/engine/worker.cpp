@@ -35,12 +35,13 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     piece->busy = true;
     ++let_go_;
     lock.unlock();
-    timed_unmap(at, bytes);
+    const Status status = timed_unmap(at, bytes);
     lock.lock();
     piece->busy = false;
+    changed_.notify_all();
+    if (status != Status::kOk) return Tended::kLater;
     --piece->shown->shown_elsewhere;
     piece->shown = nullptr;
-    changed_.notify_all();
   }
   Slot* slot = piece->slot;
   const bool showable = config_.evicted == EvictedShows::kHostCopy && slot != nullptr &&
@@ -64,14 +65,21 @@ Engine::Tended Engine::tend_address(AddressJob& job, Lock& lock) {
   if (!streams_.passed(job.fence, false)) return Tended::kLater;
   ++let_go_;
   lock.unlock();
-  for (const AddressJob::Shown& shown : job.shown) timed_unmap(shown.at, shown.bytes);
+  size_t left = 0;  // what the driver would not unmap is tried again later
+  for (AddressJob::Shown& shown : job.shown) {
+    shown.gone = timed_unmap(shown.at, shown.bytes) == Status::kOk;
+    left += shown.gone ? 0 : 1;
+  }
   lock.lock();
+  changed_.notify_all();
   for (const AddressJob::Shown& shown : job.shown) {
+    if (!shown.gone) continue;
     if (shown.extent != nullptr) --shown.extent->shown_elsewhere;
     if (shown.slot != nullptr) slots_.put(shown.slot, Fence(shown.slot->fence));
   }
+  std::erase_if(job.shown, [](const AddressJob::Shown& shown) { return shown.gone; });
+  if (left != 0) return Tended::kLater;
   if (holds(Clause::kAddressWaitsUnmap)) window_.give_back(job.address, job.granules);
-  changed_.notify_all();
   return Tended::kDone;
 }
 

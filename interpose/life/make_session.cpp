@@ -9,7 +9,9 @@
 #include "interpose/life/start.h"
 #include "profiler/base/host_memory.h"
 #include "profiler/base/log.h"
+#include "profiler/base/option_text.h"
 #include "profiler/base/units.h"
+#include "profiler/transfers.h"
 
 namespace offload {
 namespace {
@@ -68,6 +70,13 @@ EngineConfig make_config(const Device& device, bool move) {
   return config;
 }
 
+// OFFLOAD_TRANSFERS: one line for each copy that has completed.
+void record_transfer(const Transfer& done, void*) {
+  transfer_log().record({statistics().since_start_ns(done.submitted_ns),
+                         done.lane == Lane::kOut ? Direction::kOut : Direction::kIn, done.buffer,
+                         done.bytes, done.device_ns, done.op});
+}
+
 void say_start_line(const Session& session) {
   const ShortText limit = format_size(session.config.limit_bytes);
   const ShortText host = format_size(session.config.host_limit_bytes);
@@ -76,6 +85,11 @@ void say_start_line(const Session& session) {
            session.device.name, session.device.driver_version / 1000,
            session.device.driver_version % 1000 / 10, limit.c_str(), host.c_str(),
            session.config.move ? "" : "; nothing is moved");
+  if (!log_enabled(LogLevel::kInfo)) return;
+  char values[1024];
+  BufferSink said{std::span<char>(values)};
+  write_option_values(options(), said.sink());
+  log_info("options: %s", values);
 }
 
 }  // namespace
@@ -98,6 +112,8 @@ Session* make_session() {
     statistics().set_reason(Reason::no_device_support);
     return nullptr;
   }
+  transfer_log().set_file(options().transfers.c_str());
+  if (transfer_log().wanted()) session->engine.tell_transfers(&record_transfer, nullptr);
   say_start_line(*session);
   return session;
 }

@@ -66,14 +66,18 @@ void Extents::refused(uint64_t bytes) {
   ceiling_ = std::min(ceiling_, mapped_ + bytes - granularity_);
 }
 
-void Extents::destroy(Extent* extent) {
+bool Extents::destroy(Extent* extent) {
   const uint64_t bytes = bytes_of(*extent);
-  port_.unmap(extent->home, bytes);
+  if (port_.unmap(extent->home, bytes) != Status::kOk) {
+    put(extent);
+    return false;
+  }
   port_.release(extent->handle);
   homes_.give_back(extent->home, extent->granules);
   mapped_ -= bytes;
   statistics_.mapped_bytes.subtract(bytes);
   recycled_.push_back(extent);
+  return true;
 }
 
 void Extents::put(Extent* extent) {

@@ -20,8 +20,8 @@ class Extents {
   // A new extent with its home mapped. Null: the limit or the device's memory is reached.
   Extent* create(uint32_t granules);
   // Gives it back to the driver. Nothing may show it but its home, and its work must have passed:
-  // `fence` and `read_by`.
-  void destroy(Extent* extent);
+  // `fence` and `read_by`. False: the driver would not unmap it, and it is in the pool again.
+  bool destroy(Extent* extent);
 
   // The pool. take: of exactly this size, first in first out, or null.
   void put(Extent* extent);
