@@ -97,7 +97,7 @@ class Gate:
                     if line.startswith("peak "))
         return done.stdout, peak
 
-    def with_liboffload(self, allocator, feature, memory, schedule, evicted):
+    def with_liboffload(self, allocator, feature, memory, schedule, evicted, more=None):
         """(what went wrong or None, the report)"""
         expected, _ = self.reference(allocator, feature)
         with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +108,7 @@ class Gate:
                 "OFFLOAD_MIN_SIZE": str(GRANULARITY),
                 "OFFLOAD_REPORT": "json",
                 "OFFLOAD_REPORT_FILE": str(report),
+                **(more or {}),
             })
             if done.returncode != 0:
                 return f"exit status {done.returncode}: {done.stderr.strip()[-2000:]}", {}
@@ -175,6 +176,25 @@ def check_smallest(gate, bisect):
     return failed
 
 
+def check_accounts(gate):
+    """OFFLOAD_VERIFY finds nothing, and the list of transfers and the report tell of the same bytes."""
+    _, peak = gate.reference("async", "plain")
+    memory = peak // 2 // GRANULARITY * GRANULARITY
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder) / "transfers.csv"
+        wrong, report = gate.with_liboffload("async", "plain", memory, "late", "host", {
+            "OFFLOAD_VERIFY": "1", "OFFLOAD_TRANSFERS": str(table)})
+        if wrong is None:
+            lines = [line.split(",") for line in table.read_text().splitlines()]
+            rows = [dict(zip(lines[0], line)) for line in lines[1:]]
+            for direction, key in (("out", "bytes_out"), ("in", "bytes_in")):
+                listed = sum(int(row["bytes"]) for row in rows if row["direction"] == direction)
+                if listed != report[key]:
+                    wrong = f"{listed} bytes {direction} are listed, {report[key]} reported"
+    print(f"{'FAIL' if wrong else 'ok  '} checksums, and the list of transfers {wrong or ''}", flush=True)
+    return int(wrong is not None)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -199,6 +219,7 @@ def main():
         combinations = [dict(zip(SOAK_CHOICES, values))
                         for values in itertools.product(*SOAK_CHOICES.values())]
     failed = run_all(gate, combinations, arguments.jobs)
+    failed += check_accounts(gate)
     failed += check_smallest(gate, bisect=arguments.what == "soak")
     print(f"{len(combinations)} combinations, {failed} failed")
     return 1 if failed else 0

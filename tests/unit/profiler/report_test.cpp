@@ -155,7 +155,7 @@ TEST(Report, TextReadsWell) {
            "  moved in         429.15 MiB in 9 buffers, 50.00 GB/s\n",
            "  demand misses    2\n",
            "  exposed time     12.5 ms that the device stood waiting for copies\n",
-           "  host waits       2 times, 2.0 ms: host memory was exhausted\n",
+           "  host waits       2 times, 2.0 ms: host memory was being pinned, or none was free\n",
            "  passed through   1 calls: the driver's entry point is not known to liboffload\n",
            "  moved most       buffers of 47.68 MiB: 905.99 MiB, out 10 times, in 9 times\n",
        }) {
