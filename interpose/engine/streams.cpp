@@ -10,7 +10,7 @@ Streams::Streams(Port& port, Statistics& statistics) : port_(port), statistics_(
 StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_thread) {
   StreamIndex index = kNoStream;
   for (StreamIndex i = 2; i < count_ && index == kNoStream; ++i) {
-    if (!state(i).live && state(i).marks.empty() &&
+    if (!state(i).live && state(i).marks.empty() && !state(i).external_pending &&
         state(i).passed >= state(i).position.load(std::memory_order_relaxed)) {
       index = i;  // positions go on from where the former stream ended, so old points stay passed
     }
@@ -25,7 +25,6 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   fresh.native = native;
   fresh.id = id;
   fresh.per_thread = per_thread;
-  fresh.broken = false;
   fresh.live = true;
   fresh.known.assign(kMaxStreams, 0);
   return index;
@@ -55,8 +54,12 @@ StreamIndex Streams::lane(Lane lane) {
 void Streams::destroyed(uint64_t id) {
   const auto known = by_id_.find(id);
   if (known == by_id_.end()) return;
+  State& old = state(known->second);
   mark(known->second, true);
-  state(known->second).live = false;
+  const uint64_t position = old.position.load(std::memory_order_acquire);
+  const uint64_t marked = old.marks.empty() ? old.passed : old.marks.back().position;
+  if (marked < position) finish_stream(old, position);
+  old.live = false;
   by_id_.erase(known);
 }
 
@@ -91,8 +94,9 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
   prune(at);
   const Event event = take_event();
   if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
-    at.broken = true;
     if (event != nullptr) free_events_.push_back(event);
+    // Nobody else can record there later.
+    if (at.per_thread) finish_stream(at, position);
     return;
   }
   at.marks.push_back({position, op, event});
@@ -189,14 +193,36 @@ void Streams::synchronize_with(Point point, std::unique_lock<std::mutex>* lock) 
   // An event that is recycled meanwhile stands for something later: the wait is longer, never too
   // short.
   if (lock != nullptr) lock->unlock();
-  const Status status = event != nullptr ? port_.synchronize(event)
-                        : live           ? port_.synchronize_stream(native)
-                                         : Status::kOk;
+  Status status = Status::kOk;
+  if (event != nullptr) {
+    status = finish_event(event);
+  } else if (live) {
+    status = port_.synchronize_stream(native);
+    if (status != Status::kOk) status = port_.synchronize_stream(native);
+  }
   if (lock != nullptr) lock->lock();
   prune(at);
   // Without an event the whole stream was waited for. And a context in error passes everything: its
   // work will never run, and the program learns of it from its own calls.
   if (event == nullptr || status != Status::kOk) at.passed = std::max(at.passed, point.position);
+}
+
+// A wait that fails while the event is merely pending is tried again; an error: the context is
+// lost.
+Status Streams::finish_event(Event event) {
+  for (;;) {
+    if (port_.synchronize(event) == Status::kOk) return Status::kOk;
+    Status status = port_.query(event);
+    if (status == Status::kError) status = port_.query(event);
+    if (status != Status::kNotReady) return status;
+  }
+}
+
+// Where no event can be had: the host waits, here and now, for all that the stream was given.
+void Streams::finish_stream(State& at, uint64_t position) {
+  if (port_.synchronize_stream(at.native) != Status::kOk) port_.synchronize_stream(at.native);
+  prune(at);
+  at.passed = std::max(at.passed, position);
 }
 
 void Streams::external_wait_begin(StreamIndex stream) {
@@ -205,27 +231,29 @@ void Streams::external_wait_begin(StreamIndex stream) {
 
 void Streams::external_wait_end(StreamIndex stream) {
   State& at = state(stream);
-  Event fresh = nullptr;
-  if (port_.create_event(false, &fresh) != Status::kOk) return;
-  if (port_.record(fresh, at.native) != Status::kOk) {
-    port_.destroy_event(fresh);
-    return;
+  if (!at.external_pending) ++external_pending_;
+  at.external_pending = true;
+  record_external(at);
+}
+
+// Without an event the wait counts as pending; it is tried again whenever somebody asks.
+bool Streams::record_external(State& at) {
+  if (at.external == nullptr && port_.create_event(false, &at.external) != Status::kOk) {
+    at.external = nullptr;
   }
-  if (at.external != nullptr) {
-    port_.destroy_event(at.external);
-  } else {
-    ++external_pending_;
-  }
-  at.external = fresh;
+  at.external_recorded =
+      at.external != nullptr && port_.record(at.external, at.native) == Status::kOk;
+  return at.external_recorded;
 }
 
 bool Streams::external_wait_pending() {
   if (external_pending_ == 0) return false;
   for (StreamIndex i = 2; i < count_; ++i) {
     State& at = state(i);
-    if (at.external == nullptr || port_.query(at.external) == Status::kNotReady) continue;
-    port_.destroy_event(at.external);
-    at.external = nullptr;
+    if (!at.external_pending) continue;
+    if (!at.external_recorded && (!at.live || at.per_thread || !record_external(at))) continue;
+    if (port_.query(at.external) != Status::kOk) continue;
+    at.external_pending = false;
     --external_pending_;
   }
   return external_pending_ != 0;
@@ -271,6 +299,7 @@ void Streams::forget_all() {
     at.passed = at.position.load(std::memory_order_acquire);
     at.live = false;
     at.external = nullptr;
+    at.external_pending = false;
   }
   external_pending_ = 0;
   by_id_.clear();

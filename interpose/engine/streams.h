@@ -129,11 +129,12 @@ class Streams {
     uint64_t id = 0;
     bool live = false;
     bool per_thread = false;
-    bool broken = false;  // the driver refused an event: host waits stand in
     uint64_t passed = 0;
     OwnDeque<Mark> marks;       // by position; the events of unpassed positions
     OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
-    Event external = nullptr;   // recorded behind an external wait
+    Event external = nullptr;   // recorded behind an external wait, and reused
+    bool external_pending = false;
+    bool external_recorded = false;
   };
   struct Exposed {
     Event begin;
@@ -145,6 +146,9 @@ class Streams {
     return *states_[stream].load(std::memory_order_relaxed);
   }
   StreamIndex add(const NativeStream& native, uint64_t id, bool per_thread);
+  bool record_external(State& at);
+  Status finish_event(Event event);
+  void finish_stream(State& at, uint64_t position);
   void synchronize_with(Point point, std::unique_lock<std::mutex>* lock);
   const Mark* mark_at(StreamIndex stream, uint64_t position, bool record);
   void prune(State& state);

@@ -178,6 +178,10 @@ Status ModelPort::elapsed(Event begin, Event end, uint64_t* nanoseconds) {
 }
 
 Status ModelPort::synchronize_stream(const NativeStream& stream) {
+  if (const Status status = enter(Call::kSynchronize, Schedule::Point::kOther);
+      status != Status::kOk) {
+    return status;
+  }
   auto mark = std::make_shared<Mark>();
   device_.submit(queue_of(stream), {.run = {}, .records = mark, .waits_for = nullptr});
   return wait_for(mark);
