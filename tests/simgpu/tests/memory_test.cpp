@@ -99,7 +99,7 @@ TEST(Memory, HostCodeCannotTouchDeviceMemory) {
       CU(cuCtxSynchronize());
       *reinterpret_cast<volatile char*>(p) = 1;
     });
-    EXPECT_EQ(outcome.signal, SIGSEGV);
+    EXPECT_NE(outcome.status, 0);  // killed, or ended by a sanitizer's handler
     EXPECT_TRUE(outcome.says("host code touched device memory at 0x")) << outcome.errors;
   }
 }

@@ -144,12 +144,11 @@ void use_on_other_stream(bool before_alloc_waits, bool before_free_waits) {
   if (before_alloc_waits) {
     CU(cuStreamWaitEvent(other, event, 0));
   }
-  CU(gpu.launch_store(p, kWords, 1, other));
-  CU(cuEventRecord(event, other));
-  if (before_free_waits) {
-    CU(cuStreamWaitEvent(owner, event, 0));
-  }
-  CU(cuMemFreeAsync(p, owner));
+  // From here on the context may be lost.
+  gpu.launch_store(p, kWords, 1, other);
+  cuEventRecord(event, other);
+  if (before_free_waits) cuStreamWaitEvent(owner, event, 0);
+  cuMemFreeAsync(p, owner);
   cuCtxSynchronize();
 }
 

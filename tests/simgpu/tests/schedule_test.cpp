@@ -150,16 +150,20 @@ TEST(RealClock, StreamsOverlap) {
   EXPECT_CLEAN(
       in_child({{"SIMGPU_CLOCK", "real"}, {"SIMGPU_H2D", "0.1"}, {"SIMGPU_BANDWIDTH", "0.1"}}, [] {
         Gpu gpu;
-        constexpr size_t kBytes = 6000000;
+        constexpr size_t kBytes = 20000000;
         const CUdeviceptr p = allocate(kBytes);
         const CUdeviceptr q = allocate(kBytes);
         void* host = allocate_pinned(kBytes);
-        const auto start = std::chrono::steady_clock::now();
-        CU(cuMemcpyHtoDAsync(p, host, kBytes, new_stream()));  // 60 ms
-        CU(cuMemsetD8Async(q, 1, kBytes, new_stream()));       // 60 ms
-        CU(cuCtxSynchronize());
-        EXPECT_GT(seconds_since(start), 0.059);
-        EXPECT_LT(seconds_since(start), 0.115);
+        double best = 1e9;
+        for (int attempt = 0; attempt < 4 && best > 0.38; ++attempt) {
+          const auto start = std::chrono::steady_clock::now();
+          CU(cuMemcpyHtoDAsync(p, host, kBytes, new_stream()));  // 200 ms
+          CU(cuMemsetD8Async(q, 1, kBytes, new_stream()));       // 200 ms
+          CU(cuCtxSynchronize());
+          best = std::min(best, seconds_since(start));
+        }
+        EXPECT_GT(best, 0.199);
+        EXPECT_LT(best, 0.38);
       }));
 }
 
