@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The two generated tables of README.md.
+
+  readme.py --build DIR check         the options are those of `offload options --markdown`, and the numbers are
+                                      all that `make bench` measures, with its targets
+  readme.py --build DIR write         writes both, the numbers from bench.json of the build folder"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+from bench import MEASURES
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+
+
+class Wrong(Exception):
+    pass
+
+
+def section(text, name):
+    """(begin, end) of what stands between the marks of that name."""
+    found = re.search(rf"<!-- {name}: begin -->\n(.*?)<!-- {name}: end -->", text, re.DOTALL)
+    if found is None:
+        raise Wrong(f"README.md has no section between '<!-- {name}: begin -->' and '<!-- {name}: end -->'")
+    return found.span(1)
+
+
+def replaced(text, name, body):
+    begin, end = section(text, name)
+    return text[:begin] + body + text[end:]
+
+
+def options_table(build):
+    return subprocess.run([build / "offload", "options", "--markdown"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def written(value, unit):
+    return f"{value:.3f}" if unit == "ratio" else f"{value:.0f} {unit}"
+
+
+def numbers_table(measures):
+    lines = ["| measure | value | target |", "|---|---|---|"]
+    for row in measures:
+        target = "" if row["target"] is None else f"≤ {written(row['target'], row['unit'])}"
+        lines.append(f"| {MEASURES[row['name']][2]} (`{row['name']}`) | {written(row['value'], row['unit'])} | {target} |")
+    return "\n".join(lines) + "\n"
+
+
+def numbers_section(measures):
+    last = measures[-1]
+    return (numbers_table(measures) +
+            "\nMeasured on a driver whose calls do nothing; the training run on the simulated GPU, in "
+            f"{last['counted']} ({last['statistic']}, {last['pairs']} of them, spread "
+            f"{100 * last['spread']:.1f} %). No GPU has been measured yet.\n")
+
+
+def check(text, build):
+    begin, end = section(text, "options")
+    if text[begin:end] != options_table(build):
+        raise Wrong("the options in README.md are not those of `offload options --markdown`; "
+                    "tests/bench/readme.py --build build write mends that")
+    begin, end = section(text, "numbers")
+    rows = re.findall(r"^\| .* \(`(\w+)`\) \| (\S+).* \| (.*) \|$", text[begin:end], re.MULTILINE)
+    wanted = [(name, "" if target is None else f"≤ {written(target, unit)}")
+              for name, (unit, target, _) in MEASURES.items()]
+    if [(name, target) for name, _, target in rows] != wanted:
+        raise Wrong("the numbers in README.md are not those that `make bench` measures")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--readme", type=pathlib.Path, default=README)
+    parser.add_argument("what", choices=["check", "write"])
+    arguments = parser.parse_args()
+    text = arguments.readme.read_text()
+    try:
+        if arguments.what == "check":
+            check(text, arguments.build)
+        else:
+            measures = json.loads((arguments.build / "bench.json").read_text())["measures"]
+            text = replaced(text, "options", options_table(arguments.build))
+            arguments.readme.write_text(replaced(text, "numbers", numbers_section(measures)))
+    except Wrong as why:
+        print(f"readme: {why}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
