@@ -105,6 +105,16 @@ void spanning(Client& client) {
   CHECK_RESULT(client.cuda.cuMemsetD8(too_far, 1, 8192), CUDA_ERROR_INVALID_VALUE);
   CHECK_RESULT(client.cuda.cuMemcpyDtoH(host.data(), buffers[2], 2 * kBytes),
                CUDA_ERROR_INVALID_VALUE);
+  // Whatever stands behind the end of a buffer, be it the rest of its last page or another buffer.
+  for (const size_t bytes : {kBytes - 10000, size_t{5000}}) {
+    const CUdeviceptr at = client.allocate(bytes);
+    const CUdeviceptr next = client.allocate(bytes);
+    CHECK_RESULT(client.cuda.cuMemcpyHtoD(at, host.data(), bytes + 512), CUDA_ERROR_INVALID_VALUE);
+    CHECK_RESULT(client.cuda.cuMemsetD8(at + bytes - 8, 1, 1000), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CUDA(client.cuda.cuMemsetD8(at, 1, bytes));
+    client.free(at);
+    client.free(next);
+  }
   CHECK_CUDA(client.cuda.cuMemcpyDtoH(host.data(), too_far, 4096));
   for (size_t i = 0; i < buffers.size(); ++i)
     client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));

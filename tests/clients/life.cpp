@@ -30,23 +30,29 @@ void context_reset(Client& client) {
   client.disperse(buffers);
 }
 
-// Handles of streams come back for other streams.
+// Handles of streams come back for other streams at once, while the work of the first is still
+// queued: what the first stream had waited for, the second has not.
 void stream_handles(Client& client) {
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
   CHECK_CUDA(client.cuda.cuCtxSynchronize());
-  const CUdeviceptr sum = client.allocate();
-  client.fill(sum, 8);
-  CHECK_CUDA(client.cuda.cuCtxSynchronize());
-  std::vector<uint32_t> wanted = filled(8);
-  for (uint32_t round = 0; round < 40; ++round) {
-    CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
-    client.mix(sum, buffers[round * 7 % kCrowd]);
+  for (uint32_t round = 0; round < 20; ++round) {
+    const CUdeviceptr from = buffers[round * 7 % kCrowd];
+    CUdeviceptr sums[2] = {client.allocate(), client.allocate()};
+    for (const CUdeviceptr sum : sums) {
+      CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+      client.fill(sum, round);
+      client.mix(sum, from);
+      CHECK_CUDA(client.cuda.cuStreamDestroy(client.stream));
+    }
+    client.stream = nullptr;
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    std::vector<uint32_t> wanted = filled(round);
     mix_on_host(wanted, filled(1000 * (round * 7 % kCrowd)));
-    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
-    CHECK_CUDA(client.cuda.cuStreamDestroy(client.stream));
+    for (const CUdeviceptr sum : sums) {
+      client.expect(sum, wanted);
+      client.free(sum);
+    }
   }
-  client.stream = nullptr;
-  client.expect(sum, wanted);
   client.disperse(buffers);
 }
 
