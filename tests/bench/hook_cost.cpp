@@ -51,7 +51,7 @@ class HookCost {
   }
 
   void launches() {
-    for (const size_t pointers : {0, 10, 100}) {
+    for (const size_t pointers : {size_t{0}, size_t{10}, size_t{100}}) {
       std::vector<void*> parameters;
       for (size_t i = 0; i < pointers; ++i) parameters.push_back(&buffers_[i]);
       char name[64];

@@ -32,4 +32,3 @@ struct NullDriverEntries {
 };
 extern "C" const NullDriverEntries* null_driver_entries();
 #pragma GCC visibility pop
-
