@@ -43,7 +43,8 @@ bool Engine::usable_now(const Fence& fence, StreamIndex stream) {
 void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock) {
   if (stream != kNoStream) {
     streams_.wait(stream, fence);
-    streams_.here(stream);  // whoever waits for all that was submitted waits for that, too
+    // Whoever waits for all that was submitted waits for that, too.
+    if (holds(Clause::kAllocationHasPosition)) streams_.here(stream);
     return;
   }
   // Of another thread's per-thread stream nothing can be made to wait, so the host does.

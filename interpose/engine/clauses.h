@@ -18,13 +18,16 @@ enum class Clause {
   kCopyOutWaitsSlot,   // and for what still reads or writes the slot
   kFillIsCopied,       // the new owner's fill is e2
   kUserWaitsFill,      // a stream waits for the fill at its first use
-  kEachStreamWaitsFill,  // each stream, not only the first
-  kUseCancels,           // a use cancels a pending eviction
-  kFreeCancels,          // so does a free
-  kCancelBeforeRoom,     // all named buffers are cancelled before room is sought for any
-  kHandOverChecksPins,   // another thread may name the buffer between claim and hand-over
-  kPoolKeepsFence,       // an extent in the pool keeps its fence
-  kParkKeepsFence,       // so does a parked buffer
+  kEachStreamWaitsFill,    // each stream, not only the first
+  kUseCancels,             // a use cancels a pending eviction
+  kFreeCancels,            // so does a free
+  kCalledOffCopyReads,     // a copy that was called off still reads its extent: it is not destroyed
+  kPoolKeepsFence,         // an extent in the pool keeps its fence
+  kParkKeepsFence,         // so does a parked buffer
+  kFreeHasPosition,        // a free stands behind the waits that the program put before it
+  kAllocationHasPosition,  // who waits for a stream waits for what its allocations wait for
+  kBlockKeepsFence,        // a block of a slab remembers what it had to wait for, as a buffer does
+  kNewStreamWaits,         // a stream may use blocks that were given out before it was seen
   kParkHoldsFill,  // a freed buffer's fence holds its fill: user streams do not drain our copies
   kRestoreWaitsFence,       // the copy in waits for what still uses the extent
   kRestoreWaitsCopied,      // and for its own eviction

@@ -62,7 +62,7 @@ StreamIndex Engine::stream(const NativeStream& native, uint64_t id, bool per_thr
     }
     // It may use such a block at once.
     streams_.passed(given_out_);
-    streams_.wait(index, given_out_);
+    if (holds(Clause::kNewStreamWaits)) streams_.wait(index, given_out_);
   }
   return index;
 }

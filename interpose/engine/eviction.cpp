@@ -152,7 +152,8 @@ void Engine::cancel(Buffer& buffer) {
     if (piece.state == PieceState::kLeaving) {
       if (piece.slot != nullptr) slots_.put(piece.slot, piece.copied);
       piece.slot = nullptr;
-      if (piece.has_copy) piece.extent->read_by.add(piece.copied);
+      if (piece.has_copy && holds(Clause::kCalledOffCopyReads))
+        piece.extent->read_by.add(piece.copied);
       piece.state = PieceState::kResident;
       leaving_bytes_ -= bytes_of(piece);
       statistics_.host_bytes.subtract(bytes_of(piece));
@@ -164,10 +165,10 @@ void Engine::cancel(Buffer& buffer) {
   if (all_resident) buffer.state.store(BufferState::kResident, std::memory_order_release);
 }
 
-// EVG to HOST: the extent goes to the pool behind e2. The address shows it until the worker has
-// unmapped it.
+// EVG to HOST, unless somebody names the buffer (he is about to cancel this). The extent goes to
+// the pool behind e2. The address shows it until the worker has unmapped it.
 bool Engine::hand_over(Buffer& buffer, uint32_t index) {
-  if (holds(Clause::kHandOverChecksPins) && pin_registry_.pinned(&buffer)) return false;
+  if (pin_registry_.pinned(&buffer)) return false;
   Piece& piece = buffer.pieces[index];
   Extent* extent = piece.extent;
   piece.extent = nullptr;

@@ -30,7 +30,11 @@ Status Engine::free_async(Address base, StreamIndex stream, ThreadPins*) {
   if (!owns(base)) return Status::kNotOurs;
   // What the program ordered before the free, it ordered by making this stream wait.
   Fence fence;
-  fence.add(streams_.here(stream));
+  if (holds(Clause::kFreeHasPosition)) {
+    fence.add(streams_.here(stream));
+  } else if (const Point now = streams_.now(stream); now.position != 0) {
+    fence.add(now);
+  }
   return free_with(base, std::move(fence), lock);
 }
 
@@ -44,7 +48,9 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
     const uint64_t bytes = at.block().bytes;
     tables_.forget(base, base + slab->block_bytes);
     statistics_.rounding_waste_bytes.subtract(slab->block_bytes - bytes);
-    if (!streams_.passed(at.block().fence)) fence.add(at.block().fence);
+    if (holds(Clause::kBlockKeepsFence) && !streams_.passed(at.block().fence)) {
+      fence.add(at.block().fence);
+    }
     at.block().fence = std::move(fence);
     slabs_.put(at);
     statistics_.remove_live(bytes);

@@ -65,21 +65,23 @@ Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
 }
 
 // All that is named becomes resident. May drop the pins for a while (rule 5), so it starts over
-// until nothing is missing.
+// until nothing is missing. What is about to leave stays, before room is sought for the rest: that
+// spares it the way out and back.
 Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
+  const auto must_return = [](const Buffer& buffer) {
+    if (buffer.state.load(std::memory_order_relaxed) != BufferState::kMoving) return false;
+    return holds(Clause::kUseCancels) ||
+           std::any_of(buffer.pieces.begin(), buffer.pieces.end(),
+                       [](const Piece& piece) { return piece.state == PieceState::kHost; });
+  };
   for (bool again = true; again;) {
     again = false;
-    if (holds(Clause::kCancelBeforeRoom)) {
-      for (uint32_t i = 0; i < pins.collected; ++i) {
-        if (pins.at(i)->state.load(std::memory_order_relaxed) == BufferState::kMoving) {
-          cancel(*pins.at(i));
-        }
-      }
+    for (uint32_t i = 0; i < pins.collected; ++i) {
+      if (must_return(*pins.at(i))) cancel(*pins.at(i));
     }
     for (uint32_t i = 0; i < pins.collected; ++i) {
-      Buffer& buffer = *pins.at(i);
-      if (buffer.state.load(std::memory_order_relaxed) != BufferState::kMoving) continue;
-      const Status status = restore(buffer, &pins, lock);
+      if (!must_return(*pins.at(i))) continue;
+      const Status status = restore(*pins.at(i), &pins, lock);
       if (status == Status::kNotReady) {
         again = true;
         break;

@@ -34,7 +34,8 @@ struct ThreadPins {
       overflow.store(true, std::memory_order_seq_cst);
       return;
     }
-    list[collected++].store(buffer, std::memory_order_relaxed);
+    // Released, so that who scans an older count and reads this name sees the op before as noted.
+    list[collected++].store(buffer, std::memory_order_release);
   }
   void publish() { count.store(collected, std::memory_order_seq_cst); }
   void withdraw() { count.store(0, std::memory_order_release); }
@@ -45,7 +46,7 @@ struct ThreadPins {
     done.store(done.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     if (overflow.load(std::memory_order_relaxed)) overflow.store(false, std::memory_order_release);
   }
-  Buffer* at(uint32_t i) const { return list[i].load(std::memory_order_relaxed); }
+  Buffer* at(uint32_t i) const { return list[i].load(std::memory_order_acquire); }
 };
 
 class PinRegistry {

@@ -83,9 +83,10 @@ Point Streams::now(StreamIndex stream) const {
 void Streams::mark(StreamIndex stream, bool by_owner) {
   State& at = state(stream);
   if (!at.live || (at.per_thread && !by_owner)) return;
-  // Read before the record: an op that another thread submits meanwhile is not covered.
-  const uint64_t position = at.position.load(std::memory_order_acquire);
+  // Read before the record, and ops first: an op that another thread submits meanwhile counts for
+  // neither, or for the position alone.
   const uint64_t op = ops();
+  const uint64_t position = at.position.load(std::memory_order_acquire);
   if (!at.marks.empty() && at.marks.back().position >= position) {
     at.marks.back().op = std::max(at.marks.back().op, op);
     return;
@@ -105,6 +106,7 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
 void Streams::prune(State& at) {
   while (!at.marks.empty() && port_.query(at.marks.front().event) == Status::kOk) {
     at.passed = std::max(at.passed, at.marks.front().position);
+    at.passed_op = std::max(at.passed_op, at.marks.front().op);
     free_events_.push_back(at.marks.front().event);
     at.marks.pop_front();
   }
@@ -124,10 +126,12 @@ const Streams::Mark* Streams::mark_at(StreamIndex stream, uint64_t position, boo
 
 Point Streams::covering(StreamIndex stream, uint64_t position, uint64_t op) {
   State& at = state(stream);
+  if (at.passed >= position && at.passed_op >= op) return {stream, at.passed};
   for (const Mark& mark : at.marks) {
     if (mark.position >= position && mark.op >= op) return {stream, mark.position};
   }
-  const Point submitted = now(stream);
+  Point submitted = now(stream);
+  if (submitted.position < position) submitted.position = position;  // its owner's event failed
   mark(stream);
   return submitted;
 }

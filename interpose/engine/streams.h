@@ -33,8 +33,12 @@ class Streams {
   uint64_t advance(StreamIndex stream, uint64_t* op) {
     State& state = *states_[stream].load(std::memory_order_acquire);
     const uint64_t position = state.position.fetch_add(1, std::memory_order_acq_rel) + 1;
-    *op = ops_.fetch_add(1, std::memory_order_relaxed) + 1;
-    state.last_op.store(*op, std::memory_order_relaxed);
+    // Before the op counts: whoever sees the count sees that this stream ran an op since.
+    const uint64_t next = ops_.load(std::memory_order_acquire) + 1;
+    if (state.last_op.load(std::memory_order_relaxed) < next) {
+      state.last_op.store(next, std::memory_order_release);
+    }
+    *op = ops_.fetch_add(1, std::memory_order_acq_rel) + 1;
     return position;
   }
   // A position of its own for all that the stream was given so far, waits for other streams
@@ -57,8 +61,10 @@ class Streams {
         .load(std::memory_order_acquire)
         ->position.load(std::memory_order_acquire);
   }
+  // At most the number of the op that the stream ran last, and more than that of every op that had
+  // been noted before that one was submitted.
   uint64_t last_op(StreamIndex stream) const {
-    return states_[stream].load(std::memory_order_acquire)->last_op.load(std::memory_order_relaxed);
+    return states_[stream].load(std::memory_order_acquire)->last_op.load(std::memory_order_acquire);
   }
   // All that was submitted so far. Of a per-thread stream, all that its owner has left an event
   // behind.
@@ -66,7 +72,7 @@ class Streams {
   bool per_thread(StreamIndex stream) const {
     return states_[stream].load(std::memory_order_acquire)->per_thread;
   }
-  uint64_t ops() const { return ops_.load(std::memory_order_relaxed); }
+  uint64_t ops() const { return ops_.load(std::memory_order_acquire); }
   StreamIndex count() const { return count_; }
   bool live(StreamIndex stream) const {
     return states_[stream].load(std::memory_order_acquire)->live;
@@ -130,6 +136,7 @@ class Streams {
     bool live = false;
     bool per_thread = false;
     uint64_t passed = 0;
+    uint64_t passed_op = 0;     // all its ops up to this number of the device have passed, too
     OwnDeque<Mark> marks;       // by position; the events of unpassed positions
     OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
     Event external = nullptr;   // recorded behind an external wait, and reused
