@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kBlocks = 8;
 constexpr uint32_t kThreads = 64;
-constexpr uint32_t kMostWords = 64 << 10;
+constexpr uint32_t kMostWords = 4 << 10;
 
 // Everything that the probe holds; gone at its end, in reverse.
 class Probe {
