@@ -85,8 +85,7 @@ void end_context(Call& call, Context* context) {
 }
 
 CUresult synchronize(Call& call, Context* context) {
-  engine().wait(call.lock, engine().all_work(context), "cuCtxSynchronize");
-  engine().observe_context(context);
+  engine().synchronize(call.lock, engine().all_work(context), "cuCtxSynchronize");
   simgpu::pools::after_synchronisation();
   return context->sticky;
 }

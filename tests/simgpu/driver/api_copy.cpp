@@ -86,8 +86,7 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, uintptr_t to_ad
   const uint64_t number = engine().submit(call.lock, *stream, std::move(op));
   if (!wait) return CUDA_SUCCESS;
   simgpu::Context* context = stream->context;
-  engine().wait(call.lock, {{stream, number}}, "a synchronous copy");
-  engine().observe(*stream);
+  engine().synchronize(call.lock, {{stream, number}}, "a synchronous copy");
   return context->sticky;
 }
 

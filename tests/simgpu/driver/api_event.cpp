@@ -94,8 +94,7 @@ SIMGPU_API cuEventQuery(CUevent event) {
   if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const simgpu::RecordRef record = entry->record;
   if (record == nullptr) return CUDA_SUCCESS;
-  if (!engine().query(call.lock, {record->stream, record->number})) return CUDA_ERROR_NOT_READY;
-  engine().observe(*record);
+  if (!engine().query(call.lock, *record)) return CUDA_ERROR_NOT_READY;
   return entry->context->sticky;
 }
 
@@ -107,8 +106,7 @@ SIMGPU_API cuEventSynchronize(CUevent event) {
   const simgpu::RecordRef record = entry->record;
   const simgpu::Context* context = entry->context;
   if (record != nullptr) {
-    engine().wait(call.lock, {{record->stream, record->number}}, "cuEventSynchronize");
-    engine().observe(*record);
+    engine().synchronize(call.lock, *record, "cuEventSynchronize");
   }
   simgpu::pools::after_synchronisation();
   return context->sticky;

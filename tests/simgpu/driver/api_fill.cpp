@@ -30,8 +30,7 @@ CUresult fill(CUstream handle, DefaultStream preset, bool sync, CUdeviceptr addr
       call.lock, *stream,
       std::make_unique<simgpu::FillOp>(address, pitch, bytes, height, value, element));
   if (!sync || !host) return CUDA_SUCCESS;
-  engine().wait(call.lock, {{stream, number}}, "a fill of host memory");
-  engine().observe(*stream);
+  engine().synchronize(call.lock, {{stream, number}}, "a fill of host memory");
   return stream->context->sticky;
 }
 

@@ -26,9 +26,7 @@ constexpr unsigned kHostRegisterFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOST
 
 // Calls that give memory back wait for the device, as the real ones do.
 void wait_for_device(Call& call, int device, const char* name) {
-  std::vector<simgpu::Target> targets = engine().all_work_of_device(device);
-  engine().wait(call.lock, std::move(targets), name);
-  engine().observe_device(device);
+  engine().synchronize(call.lock, engine().all_work_of_device(device), name);
 }
 
 Mapping* find_block(CUdeviceptr address, MemoryKind kind) {

@@ -26,8 +26,7 @@ CUresult touch(Call& call, CUdeviceptr address, size_t bytes, CUstream handle, b
   const uint64_t number =
       engine().submit(call.lock, *stream, std::make_unique<simgpu::TouchOp>(address, bytes));
   if (!wait) return CUDA_SUCCESS;
-  engine().wait(call.lock, {{stream, number}}, "cuSimgpuUnknownB");
-  engine().observe(*stream);
+  engine().synchronize(call.lock, {{stream, number}}, "cuSimgpuUnknownB");
   return stream->context->sticky;
 }
 

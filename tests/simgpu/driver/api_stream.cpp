@@ -54,8 +54,7 @@ CUresult synchronize(CUstream handle) {
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   engine().gather(call.lock, *call.stream);
-  engine().wait(call.lock, {{call.stream, call.stream->submitted}}, "cuStreamSynchronize");
-  engine().observe(*call.stream);
+  engine().synchronize(call.lock, {{call.stream, call.stream->submitted}}, "cuStreamSynchronize");
   simgpu::pools::after_synchronisation();
   return call.stream->context->sticky;
 }
@@ -65,9 +64,8 @@ CUresult query(CUstream handle) {
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   engine().gather(call.lock, *call.stream);
-  if (!engine().query(call.lock, {call.stream, call.stream->submitted}))
+  if (!engine().query(call.lock, simgpu::Target{call.stream, call.stream->submitted}))
     return CUDA_ERROR_NOT_READY;
-  engine().observe(*call.stream);
   return call.stream->context->sticky;
 }
 

@@ -127,9 +127,9 @@ RecordRef Engine::record(Lock& lock, Stream& stream) {
   return record;
 }
 
-std::vector<Target> Engine::all_work(Context* context) {
+std::vector<Target> Engine::all_work(const Context* context) {
   std::vector<Target> targets;
-  for (Stream* stream : active_) {
+  for (Stream* stream : streams_) {
     if (stream->context == context) targets.push_back({stream, stream->submitted});
   }
   return targets;
@@ -137,58 +137,73 @@ std::vector<Target> Engine::all_work(Context* context) {
 
 std::vector<Target> Engine::all_work_of_device(int device) {
   std::vector<Target> targets;
-  for (Stream* stream : active_) {
+  for (Stream* stream : streams_) {
     if (stream->device == device) targets.push_back({stream, stream->submitted});
   }
   return targets;
 }
 
-void Engine::wait(Lock& lock, std::vector<Target> targets, const char* call) {
-  const auto reached = [](const Target& target) { return target.reached(); };
-  if (std::all_of(targets.begin(), targets.end(), reached)) return;
-  Demand demand{std::move(targets)};
+// What of a stream is finished now, though its head may be running.
+VectorClock Engine::finished_clock(const Stream& stream) const {
+  VectorClock clock = stream.clock;
+  clock.lower(stream.agent, stream.completed);
+  return clock;
+}
+
+VectorClock Engine::wait_and_look(Lock& lock, std::vector<Target> targets, const char* call) {
+  Demand demand;
+  const bool look = options().check != CheckMode::kOff;
+  for (const Target& target : targets) {
+    if (!target.reached()) {
+      demand.targets.push_back(target);
+    } else if (look && target.number != 0) {
+      demand.clock.join(finished_clock(*target.stream));
+    }
+  }
+  if (demand.targets.empty()) return std::move(demand.clock);
   scheduler_.add(&demand);
   ++blocked_hosts_;
   work_.notify_one();
   Watch watch;
-  while (!std::all_of(demand.targets.begin(), demand.targets.end(), reached)) {
+  while (!demand.is_met()) {
     done_.wait_for(lock, std::chrono::seconds(1));
     check_watchdog(watch, call);
   }
   --blocked_hosts_;
   scheduler_.remove(&demand);
+  return std::move(demand.clock);
 }
 
-bool Engine::query(Lock&, Target target) {
-  if (target.reached()) return true;
-  if (scheduler_.asked_in_vain(target)) work_.notify_one();
-  return false;
+void Engine::wait(Lock& lock, std::vector<Target> targets, const char* call) {
+  wait_and_look(lock, std::move(targets), call);
 }
 
-void Engine::observe(const Record& record) {
+void Engine::synchronize(Lock& lock, std::vector<Target> targets, const char* call) {
+  knowledge_.learn(wait_and_look(lock, std::move(targets), call));
+}
+
+// By a point in the stream, not by the stream, which may be further by now.
+void Engine::synchronize(Lock& lock, const Record& record, const char* call) {
+  wait(lock, {{record.stream, record.number}}, call);
   knowledge_.learn(record.clock);
 }
 
-void Engine::observe(const Stream& stream) {
-  if (options().check == CheckMode::kOff) return;
-  if (!stream.running) return knowledge_.learn(stream.clock);
-  VectorClock finished = stream.clock;
-  finished.lower(stream.agent, stream.completed);
-  knowledge_.learn(finished);
+bool Engine::query(Lock&, const Record& record) {
+  if (record.done) {
+    knowledge_.learn(record.clock);
+  } else if (scheduler_.asked_in_vain({record.stream, record.number})) {
+    work_.notify_one();
+  }
+  return record.done;
 }
 
-void Engine::observe_context(const Context* context) {
-  if (options().check == CheckMode::kOff) return;
-  for (const Stream* stream : streams_) {
-    if (stream->context == context) observe(*stream);
+bool Engine::query(Lock&, Target target) {
+  if (target.reached()) {
+    if (options().check != CheckMode::kOff) knowledge_.learn(finished_clock(*target.stream));
+    return true;
   }
-}
-
-void Engine::observe_device(int device) {
-  if (options().check == CheckMode::kOff) return;
-  for (const Stream* stream : streams_) {
-    if (stream->device == device) observe(*stream);
-  }
+  if (scheduler_.asked_in_vain(target)) work_.notify_one();
+  return false;
 }
 
 void Engine::join_clock_at(VectorClock* clock, uint32_t agent, uint64_t number) const {

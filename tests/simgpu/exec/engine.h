@@ -35,23 +35,22 @@ class Engine {
   // For the default stream: makes `submitted` stand for all blocking streams as well.
   void gather(Lock&, Stream&);
 
-  // Blocks until all are reached, and the calling thread knows it.
+  // Blocks until all are reached.
   void wait(Lock&, std::vector<Target> targets, const char* call);
-  // Not blocking: true if reached (the calling thread then knows it). A query that fails again and
-  // again makes a lazy schedule run what it asks for.
+  // The same, and the calling thread then knows what was finished when each was reached.
+  void synchronize(Lock&, std::vector<Target> targets, const char* call);
+  void synchronize(Lock&, const Record& record, const char* call);
+  // Not blocking: true if reached, and then the calling thread knows it. A query that fails again
+  // and again makes a lazy schedule run what it asks for.
   bool query(Lock&, Target target);
-  void observe(const Record& record);
-  void observe(const Stream& stream);
-  // The calling thread knows that all of a context's work so far is finished.
-  void observe_context(const Context* context);
-  void observe_device(int device);
+  bool query(Lock&, const Record& record);
 
   // Raises the clock by what was finished when operation `number` of that agent was; it may say
   // more than that of other streams.
   void join_clock_at(VectorClock* clock, uint32_t agent, uint64_t number) const;
 
-  // All that a context's synchronisation waits for.
-  std::vector<Target> all_work(Context* context);
+  // All that a synchronisation of a context, or of a device, waits for.
+  std::vector<Target> all_work(const Context* context);
   std::vector<Target> all_work_of_device(int device);
 
   void note_api_call() { api_calls_.fetch_add(1, std::memory_order_relaxed); }
@@ -62,6 +61,8 @@ class Engine {
   void wake_executor() { work_.notify_one(); }
 
  private:
+  VectorClock wait_and_look(Lock&, std::vector<Target> targets, const char* call);
+  VectorClock finished_clock(const Stream&) const;
   void append(Stream&, std::unique_ptr<Op>);
   RecordRef point_after(Stream&);
   void order_against_default(Stream&);

@@ -132,7 +132,7 @@ void Engine::complete(Stream& stream) {
   stream.running = false;
   if (stream.queue.empty()) std::erase(active_, &stream);
   ++progress_;
-  if (blocked_hosts_ > 0 && scheduler_.is_a_demand_met()) done_.notify_all();
+  if (blocked_hosts_ > 0 && scheduler_.note_progress(stream)) done_.notify_all();
 }
 
 void Engine::host_function_main() {

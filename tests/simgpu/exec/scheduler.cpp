@@ -87,11 +87,22 @@ bool Scheduler::asked_in_vain(Target target) {
   return ++vain_queries_[{target.stream, target.number}] == kVainQueriesForDemand;
 }
 
-bool Scheduler::is_a_demand_met() const {
-  return std::any_of(demands_.begin(), demands_.end(), [](const Demand* demand) {
-    return std::all_of(demand->targets.begin(), demand->targets.end(),
-                       [](const Target& target) { return target.reached(); });
-  });
+bool Demand::is_met() const {
+  return std::all_of(targets.begin(), targets.end(),
+                     [](const Target& target) { return target.reached(); });
+}
+
+bool Scheduler::note_progress(const Stream& stream) {
+  bool met = false;
+  for (Demand* demand : demands_) {
+    for (const Target& target : demand->targets) {
+      if (target.stream == &stream && target.number == stream.completed) {
+        demand->clock.join(stream.clock);
+      }
+    }
+    met = met || demand->is_met();
+  }
+  return met;
 }
 
 bool Scheduler::wants_a_rest() {

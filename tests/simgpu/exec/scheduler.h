@@ -19,6 +19,8 @@ namespace simgpu {
 // What one blocked host thread waits for; lives on its stack.
 struct Demand {
   std::vector<Target> targets;
+  VectorClock clock;  // what was finished when each target was reached
+  bool is_met() const;
 };
 
 class Scheduler {
@@ -30,8 +32,9 @@ class Scheduler {
 
   void add(Demand* demand) { demands_.push_back(demand); }
   void remove(Demand* demand) { demands_.remove(demand); }
-  // Some blocked thread has all that it waits for.
-  bool is_a_demand_met() const;
+  // The stream has come one operation further. True if some blocked thread now has all it waits
+  // for.
+  bool note_progress(const Stream& stream);
   // A query for it came back "not ready". True when it now counts as a demand (the fourth time).
   bool asked_in_vain(Target target);
 

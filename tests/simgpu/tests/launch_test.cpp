@@ -169,6 +169,32 @@ TEST(Launch, LibrariesAndKernels) {
   }));
 }
 
+TEST(Launch, AKernelMayReadWhatItWrote) {
+  EXPECT_CLEAN(in_child({}, [] {
+    Gpu gpu;
+    const char* source = R"(
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry scratch(.param .u64 p)
+{
+  .reg .u32 %r<3>; .reg .u64 %d<2>;
+  ld.param.u64 %d1, [p];
+  mov.u32 %r1, 5; st.global.u32 [%d1], %r1; ld.global.u32 %r2, [%d1];
+  st.global.u32 [%d1+4], %r2; ret;
+}
+)";
+    CUmodule module = nullptr;
+    CUfunction scratch = nullptr;
+    CU(cuModuleLoadData(&module, source));
+    CU(cuModuleGetFunction(&scratch, module, "scratch"));
+    CUdeviceptr p = allocate(8);
+    void* arguments[] = {&p};
+    CU(cuLaunchKernel(scratch, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+    EXPECT_EQ(gpu.read(p, 2), (std::vector<uint32_t>{5, 5}));
+  }));
+}
+
 TEST(Launch, AKernelThatDoesNotEndIsALaunchFailure) {
   const Outcome outcome = in_child({{"SIMGPU_PTX_LIMIT", "1000"}}, [] {
     Gpu gpu;

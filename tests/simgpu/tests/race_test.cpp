@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on kernels, fills and copies: each wrong program is reported under every schedule,
 // its right twin never.
+#include <atomic>
 #include <thread>
 
 #include "tests/simgpu/tests/support/gpu.h"
@@ -59,6 +60,27 @@ void two_readers(bool write) {
 TEST_P(Race, ReadersMayBeUnorderedButNotAWriter) {
   EXPECT_CLEAN(run([] { two_readers(false); }));
   EXPECT_REPORT(run([] { two_readers(true); }), "a race at");
+}
+
+// A reader that comes after a writer, and writes nothing there itself.
+void reader_after_writer(bool ordered) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUdeviceptr q = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  CU(cuMemsetD32(p, 3, kWords));
+  CU(cuCtxSynchronize());
+  CU(gpu.launch_store(p, kWords, 1, first));
+  if (ordered) {
+    CU(cuStreamSynchronize(first));
+  }
+  CU(gpu.launch_copy(q, p, kWords, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, AReaderAfterAWriter) {
+  EXPECT_REPORT(run([] { reader_after_writer(false); }), "a race at");
+  EXPECT_CLEAN(run([] { reader_after_writer(true); }));
 }
 
 void fill_and_kernel(bool synchronized) {
@@ -185,6 +207,63 @@ TEST_P(Race, WhatOneThreadKnows) {
   EXPECT_REPORT(in_child({{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}},
                          told_by_another_thread),
                 "a race at");
+}
+
+// A synchronisation tells of what was submitted before it, not of what happens to be finished as
+// well.
+void synchronised_too_early(bool again) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  Gate gate;
+  gate.close(first);
+  std::atomic<bool> called{false};
+  std::thread waiter([&] {
+    CU(cuCtxSetCurrent(gpu.context));
+    called = true;
+    CU(cuStreamSynchronize(first));
+  });
+  while (!called) {
+  }
+  const timespec pause{0, 50000000};
+  nanosleep(&pause, nullptr);
+  CU(gpu.launch_store(p, kWords, 1, first));
+  gate.open();
+  waiter.join();
+  nanosleep(&pause, nullptr);
+  if (again) {
+    CU(cuStreamSynchronize(first));
+  }
+  CU(gpu.launch_add(p, kWords, 1, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, ASynchronisationIsAboutWhatWasThere) {
+  EXPECT_REPORT(run([] { synchronised_too_early(false); }), "a race at");
+  EXPECT_CLEAN(run([] { synchronised_too_early(true); }));
+}
+
+void event_is_not_the_stream(bool synchronised) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream first = new_stream();
+  const CUevent event = new_event();
+  CU(cuEventRecord(event, first));
+  CU(gpu.launch_store(p, kWords, 1, first));
+  const timespec pause{0, 50000000};
+  nanosleep(&pause, nullptr);
+  CU(cuEventSynchronize(event));
+  CU(cuEventQuery(event));
+  if (synchronised) {
+    CU(cuStreamSynchronize(first));
+  }
+  CU(gpu.launch_add(p, kWords, 1, new_stream()));
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, AnEventIsAboutWhatIsBeforeIt) {
+  EXPECT_REPORT(run([] { event_is_not_the_stream(false); }), "a race at");
+  EXPECT_CLEAN(run([] { event_is_not_the_stream(true); }));
 }
 
 // Of unknown effect: the interpreter does not know warp operations.
