@@ -6,10 +6,11 @@ namespace offload::model {
 namespace {
 
 bool run(const Settings& settings, const Program& program, Schedule& schedule,
-         const std::string& name, Outcome* outcome) {
+         const std::string& name, bool check_books, Outcome* outcome) {
   ++outcome->runs;
   try {
     World world(settings, schedule);
+    world.check_books = check_books;
     program(world);
     world.finish();
     return true;
@@ -23,23 +24,23 @@ bool run(const Settings& settings, const Program& program, Schedule& schedule,
 
 }  // namespace
 
-Outcome play(const Settings& settings, const Program& program, uint64_t seeds, uint64_t most) {
+Outcome play(const Settings& settings, const Program& program, const Play& how) {
   Outcome outcome;
-  for (const std::string& name : schedule_names(seeds)) {
+  for (const std::string& name : schedule_names(how.seeds)) {
     const std::unique_ptr<Schedule> schedule = make_schedule(name);
-    if (!run(settings, program, *schedule, name, &outcome)) return outcome;
+    if (!run(settings, program, *schedule, name, how.check_books, &outcome)) return outcome;
   }
   Exhaustive exhaustive;
-  for (uint64_t i = 0; i < most; ++i) {
+  for (uint64_t i = 0; i < how.orders; ++i) {
     const std::string name = "exhaustive, order " + std::to_string(i);
-    if (!run(settings, program, exhaustive, name, &outcome)) return outcome;
+    if (!run(settings, program, exhaustive, name, how.check_books, &outcome)) return outcome;
     if (!exhaustive.next()) break;
   }
   return outcome;
 }
 
-void expect_holds(const Settings& settings, const Program& program, uint64_t seeds, uint64_t most) {
-  const Outcome outcome = play(settings, program, seeds, most);
+void expect_holds(const Settings& settings, const Program& program, const Play& how) {
+  const Outcome outcome = play(settings, program, how);
   EXPECT_EQ(outcome.failures, 0u) << "schedule " << outcome.schedule << ": "
                                   << name_of(outcome.failure.kind) << ": " << outcome.failure.what;
 }

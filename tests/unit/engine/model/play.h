@@ -14,6 +14,13 @@ namespace offload::model {
 
 using Program = std::function<void(World&)>;
 
+// Without the engine's own books, which may notice a broken rule before the program does.
+struct Play {
+  uint64_t seeds = 60;
+  uint64_t orders = 400;
+  bool check_books = true;
+};
+
 struct Outcome {
   uint64_t runs = 0;
   uint64_t failures = 0;
@@ -21,13 +28,11 @@ struct Outcome {
   Failure failure;       // the first
 };
 
-// Under the named schedules, and under every order there is (up to `most` of them). Stops at the
-// first failure unless `all`.
-Outcome play(const Settings& settings, const Program& program, uint64_t seeds = 60,
-             uint64_t most = 400);
+// Under the named schedules (`seeds` random ones), and under every order there is (up to `orders`
+// of them). Stops at the first failure.
+Outcome play(const Settings& settings, const Program& program, const Play& how = {});
 
 // A test's whole body: the program must hold under all schedules.
-void expect_holds(const Settings& settings, const Program& program, uint64_t seeds = 60,
-                  uint64_t most = 400);
+void expect_holds(const Settings& settings, const Program& program, const Play& how = {});
 
 }  // namespace offload::model

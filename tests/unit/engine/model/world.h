@@ -98,7 +98,9 @@ class World {
     Status status;
     uint64_t sequence = 0;
   };
-  Op begin(int stream, const std::vector<Arg>& args);
+  Op begin(int stream, const std::vector<Arg>& args);  // name, then start
+  Op name(int stream, const std::vector<Arg>& args);
+  void start(Op& op);  // without the engine's mutex if nothing has to be done
   void forward(Op& op);
   void end(const Op& op);
   // `count` ops that name nothing.

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pins and claims, and what e1 holds.
+
+#include "tests/unit/engine/clauses/scenarios.h"
+
+namespace offload::model {
+
+namespace {
+
+// Two buffers fill the device; both were written, and their grace is over.
+struct Full {
+  explicit Full(World& w) : s0(w.add_stream()), s1(w.add_stream()), s2(w.add_stream()) {
+    a = w.allocate(granules(2));
+    b = w.allocate(granules(2));
+    w.op(s0, {write(a)});
+    w.op(s0, {write(b)});
+    w.idle(s0, 4);
+  }
+  int s0, s1, s2;
+  int a = -1;
+  int b = -1;
+};
+
+constexpr Settings kFull = {.device_granules = 4};
+
+// A thread is between begin and end of an op when another needs room.
+void evict_while_pinned(World& w) {
+  const Full full(w);
+  w.policy.first = {w.tensor(full.a).id};
+  w.as(1);
+  World::Op op = w.begin(full.s0, {update(full.a)});
+  w.as(0);
+  const int c = w.allocate(granules(2));
+  w.op(full.s1, {write(c)});
+  w.worker();
+  w.as(1);
+  w.forward(op);
+  w.end(op);
+  w.as(0);
+}
+
+// A thread pins a buffer after it was chosen as a victim, and before it is claimed.
+void pin_before_claim(World& w) {
+  const Full full(w);
+  w.policy.first = {w.tensor(full.a).id};
+  w.as(1);
+  World::Op op = w.name(full.s1, {update(full.a)});
+  w.as(0);
+  w.policy.choosing = [&] {
+    w.as(1);
+    w.start(op);
+    w.as(0);
+  };
+  const int c = w.allocate(granules(2));
+  w.as(1);
+  w.forward(op);
+  w.end(op);
+  w.as(0);
+  w.op(full.s0, {write(c)});
+  w.idle(full.s0, 4);
+  const int d = w.allocate(granules(2));
+  w.op(full.s0, {write(d)});
+}
+
+// Two streams read a buffer; the one that did so first has run nothing since.
+void first_reader_is_slow(World& w) {
+  const Full full(w);
+  w.op(full.s1, {read(full.a)});
+  w.op(full.s2, {read(full.a)});
+  w.idle(full.s2, 4);
+  w.press(full.a);
+  const int c = w.allocate(granules(2));
+  w.op(full.s0, {write(c)});
+}
+
+// A buffer gets an extent that is still being copied out of, is never used, and passes it on.
+void never_used_passes_on(World& w) {
+  const Full full(w);
+  w.press(full.a);
+  const int c = w.allocate(granules(2));
+  w.idle(full.s0, 4);
+  w.press(c);
+  const int d = w.allocate(granules(2));
+  w.op(full.s1, {write(d)});
+}
+
+// An op on another buffer gives its grace to a user that does not name it.
+void hidden_user_comes_later(World& w) {
+  const int s0 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int b = w.allocate(granules(2));
+  w.op(s0, {write(b)});
+  w.idle(s0, 4);
+  w.op(s0, {write(a)});
+  w.press(a);
+  const int c = w.allocate(granules(2));
+  w.op(s0, {write(c)});
+  w.op(s0, {hidden_update(a)});
+}
+
+// The user that does not name the buffer is on another stream, and slow.
+void hidden_user_is_slow(World& w) {
+  const Full full(w);
+  w.op(full.s0, {update(full.a)});
+  w.op(full.s1, {hidden_update(full.a)});
+  w.idle(full.s0, 4);
+  w.press(full.a);
+  const int c = w.allocate(granules(2));
+  w.op(full.s0, {write(c)});
+}
+
+}  // namespace
+
+std::vector<Scenario> leave_scenarios() {
+  return {
+      {Clause::kPinDuringOp, "PinDuringOp", kFull, evict_while_pinned},
+      {Clause::kClaimChecksPins, "ClaimChecksPins", kFull, pin_before_claim},
+      {Clause::kUseInLeave, "UseInLeave", kFull, first_reader_is_slow},
+      {Clause::kAllStreamsInLeave, "AllStreamsInLeave", kFull, first_reader_is_slow},
+      {Clause::kFillInLeave, "FillInLeave", kFull, never_used_passes_on},
+      {Clause::kGrace, "Grace", {.device_granules = 4, .grace = 3}, hidden_user_comes_later},
+      {Clause::kGraceStreams, "GraceStreams", kFull, hidden_user_is_slow},
+  };
+}
+
+}  // namespace offload::model

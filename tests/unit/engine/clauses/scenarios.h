@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// For each clause of the protocol a program that needs it: it holds under all schedules, and loses
+// a byte, faults or hangs under one of them once the clause is dropped.
+
+#include <ostream>
+#include <vector>
+
+#include "interpose/engine/clauses.h"
+#include "tests/unit/engine/model/play.h"
+
+namespace offload::model {
+
+struct Scenario {
+  Clause clause;
+  const char* name;
+  Settings settings;
+  Program program;
+};
+
+inline void PrintTo(const Scenario& scenario, std::ostream* out) {
+  *out << scenario.name;
+}
+
+std::vector<Scenario> leave_scenarios();    // pins, claims, e1
+std::vector<Scenario> copy_scenarios();     // the copy out, and who waits for it
+std::vector<Scenario> give_scenarios();     // cancelling, the pool, parking, frees, blocks
+std::vector<Scenario> restore_scenarios();  // the way back
+std::vector<Scenario> host_scenarios();     // slots, old addresses, room, flags
+
+}  // namespace offload::model
