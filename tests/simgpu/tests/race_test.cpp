@@ -243,6 +243,61 @@ TEST_P(Race, ASynchronisationIsAboutWhatWasThere) {
   EXPECT_CLEAN(run([] { synchronised_too_early(true); }));
 }
 
+// The same for a synchronisation of everything, which is still blocked when more is submitted and
+// done.
+void context_synchronised_too_early(bool again) {
+  Gpu gpu;
+  const CUdeviceptr p = allocate(4 * kWords);
+  const CUstream slow = new_stream();
+  const CUstream fast = new_stream();
+  const CUstream third = new_stream();
+  Gate gate;
+  gate.close(slow);
+  CU(gpu.launch_store(p, kWords, 1, fast));
+  std::atomic<bool> called{false};
+  std::thread waiter([&] {
+    CU(cuCtxSetCurrent(gpu.context));
+    called = true;
+    CU(cuCtxSynchronize());
+    if (again) {
+      CU(cuStreamSynchronize(fast));
+    }
+    CU(gpu.launch_add(p, kWords, 1, third));
+  });
+  while (!called) {
+  }
+  const timespec pause{0, 50000000};
+  nanosleep(&pause, nullptr);
+  CU(gpu.launch_store(p, kWords, 2, fast));
+  CU(cuStreamSynchronize(fast));
+  gate.open();
+  waiter.join();
+  CU(cuCtxSynchronize());
+}
+
+TEST_P(Race, AContextSynchronisationIsAboutWhatWasThere) {
+  const Environment own = {{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}};
+  EXPECT_REPORT(in_child(own, [] { context_synchronised_too_early(false); }), "a race at");
+  EXPECT_CLEAN(in_child(own, [] { context_synchronised_too_early(true); }));
+}
+
+// A host function tells the program that what is before it is done.
+TEST_P(Race, AHostFunctionTells) {
+  EXPECT_CLEAN(run([] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(4 * kWords);
+    const CUstream first = new_stream();
+    static std::atomic<bool> told{false};
+    CU(gpu.launch_store(p, kWords, 1, first));
+    CU(cuLaunchHostFunc(
+        first, [](void*) { told = true; }, nullptr));
+    while (!told) {
+    }
+    CU(gpu.launch_add(p, kWords, 1, new_stream()));
+    CU(cuCtxSynchronize());
+  }));
+}
+
 void event_is_not_the_stream(bool synchronised) {
   Gpu gpu;
   const CUdeviceptr p = allocate(4 * kWords);

@@ -178,6 +178,23 @@ TEST_P(Streams, ALostContextDoesNotHang) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+TEST_P(Streams, ALostContextDoesNothingMore) {
+  const Outcome outcome = run([] {
+    Gpu gpu;
+    auto* seen = static_cast<uint32_t*>(allocate_pinned(4 * kWords));
+    seen[0] = 5;
+    const CUstream stream = new_stream();
+    Gate gate;
+    gate.close(stream);
+    CU(gpu.launch_add(CUdeviceptr{1} << 32, kWords, 1, stream));
+    CU(gpu.launch_store(reinterpret_cast<CUdeviceptr>(seen), kWords, 9, stream));
+    gate.open();
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(seen[0], 5U);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
 TEST_P(Streams, ValuesInMemory) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;

@@ -143,6 +143,36 @@ TEST_P(Taint, ReachesBackToWhatWasReadBeforeTheRace) {
                         [] { read_before_the_race(true); }));
 }
 
+// The slot of a cancelled eviction serves another buffer, and only then comes the writer.
+TEST_P(Taint, WhatWasOverwrittenSinceIsNotTainted) {
+  // Own knowledge: opening the gate must not tell the writer about the copies.
+  const Environment own = {{"SIMGPU_SCHEDULE", GetParam()}, {"SIMGPU_CHECK_THREADS", "own"}};
+  EXPECT_CLEAN(in_child(own, [] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(kBytes);
+    const CUdeviceptr q = allocate(kBytes);
+    void* slot = allocate_pinned(kBytes);
+    const CUstream compute = new_stream();
+    const CUstream copies = new_stream();
+    Gate gate;
+    CU(cuMemsetD32(p, 1, kWords));
+    CU(cuMemsetD32(q, 2, kWords));
+    CU(cuCtxSynchronize());
+    gate.close(compute);
+    CU(cuMemcpyDtoHAsync(slot, p, kBytes, copies));
+    CU(gpu.launch_add(p, kWords, 1, compute));
+    CU(cuMemcpyDtoHAsync(slot, q, kBytes, copies));
+    CU(cuMemcpyHtoDAsync(q, slot, kBytes, copies));
+    while (cuStreamQuery(copies) == CUDA_ERROR_NOT_READY) {
+    }
+    gate.open();
+    CU(cuCtxSynchronize());
+    CU(cuMemcpyHtoDAsync(q, slot, kBytes, copies));
+    CU(gpu.launch_add(q, kWords, 1, copies));
+    EXPECT_EQ(gpu.read(q, 1)[0], 3U);
+  }));
+}
+
 TEST_P(Taint, FreshMemoryIsUnwrittenThoughItWasUsedBefore) {
   EXPECT_REPORT(run([] {
                   Gpu gpu;
