@@ -8,6 +8,8 @@
 namespace offload {
 namespace {
 
+constexpr int kFirstWithLayouts = 12040;
+
 int attribute(CUdevice device, CUdevice_attribute which, int otherwise) {
   int value = 0;
   return real<Entry::cuDeviceGetAttribute>()(&value, which, device) == CUDA_SUCCESS ? value
@@ -66,7 +68,7 @@ bool query_current_device(Device* device) {
   device->free_bytes = free;
   real<Entry::cuDeviceGetName>()(device->name, sizeof(device->name) - 1, device->device);
   real<Entry::cuDriverGetVersion>()(&device->driver_version);
-  device->layouts = has(Entry::cuFuncGetParamInfo);
+  device->layouts = device->driver_version >= kFirstWithLayouts && has(Entry::cuFuncGetParamInfo);
   device->virtual_memory =
       attribute(device->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0) != 0;
   device->granularity = granularity_of(device_memory(*device));

@@ -15,6 +15,7 @@ constexpr const char* kRollBack = "the buffer stays as it was";
 constexpr const char* kWaitInstead = "the host waits instead";
 constexpr const char* kLeak = "it is left as it is";
 constexpr uint64_t kChecksumPiece = 1 << 20;
+constexpr uint64_t kNothing = 4096;  // a handle or an address that nobody uses: the context is lost
 
 CUstream native(const NativeStream& stream) {
   return static_cast<CUstream>(stream.stream);
@@ -39,6 +40,7 @@ Status DriverPort::open() {
 }
 
 Status DriverPort::reserve(uint64_t bytes, Address* out) {
+  if (context_lost()) return Status::kError;
   const OwnCall call(device_.context);
   CUdeviceptr at = 0;
   const Status status =
@@ -49,6 +51,8 @@ Status DriverPort::reserve(uint64_t bytes, Address* out) {
 }
 
 Status DriverPort::create(Place place, uint64_t bytes, Handle* out) {
+  *out = kNothing;
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   const CUmemAllocationProp properties =
       place == Place::kDevice ? device_memory(device_) : host_memory(device_);
@@ -60,6 +64,7 @@ Status DriverPort::create(Place place, uint64_t bytes, Handle* out) {
 }
 
 void DriverPort::release(Handle handle) {
+  if (context_lost()) return;
   const OwnCall call(device_.context);
   status_of(real<Entry::cuMemRelease>()(handle), "cuMemRelease", kLeak);
 }
@@ -84,6 +89,7 @@ Status DriverPort::grant(Address at, const Mapping& mapping) {
 }
 
 Status DriverPort::map(Address at, uint64_t bytes, Handle handle, Place place, bool cpu) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   Status status =
       status_of(real<Entry::cuMemMap>()(at, bytes, 0, handle, 0), "cuMemMap", kRollBack);
@@ -100,6 +106,7 @@ Status DriverPort::map(Address at, uint64_t bytes, Handle handle, Place place, b
 }
 
 Status DriverPort::unmap(Address at, uint64_t bytes) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   {
     const std::lock_guard lock(mappings_mutex_);
@@ -109,6 +116,8 @@ Status DriverPort::unmap(Address at, uint64_t bytes) {
 }
 
 Status DriverPort::allocate_pinned(uint64_t bytes, Address* out) {
+  *out = kNothing;
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   void* memory = nullptr;
   const Status status =
@@ -119,11 +128,14 @@ Status DriverPort::allocate_pinned(uint64_t bytes, Address* out) {
 }
 
 void DriverPort::free_pinned(Address at) {
+  if (context_lost()) return;
   const OwnCall call(device_.context);
   status_of(real<Entry::cuMemFreeHost>()(host_pointer(at)), "cuMemFreeHost", kLeak);
 }
 
 Status DriverPort::create_event(bool timed, Event* out) {
+  *out = nullptr;
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   CUevent event = nullptr;
   const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
@@ -134,35 +146,42 @@ Status DriverPort::create_event(bool timed, Event* out) {
 }
 
 void DriverPort::destroy_event(Event event) {
+  if (context_lost()) return;
   const OwnCall call(device_.context);
   status_of(real<Entry::cuEventDestroy_v2>()(native(event)), "cuEventDestroy", kLeak);
 }
 
 Status DriverPort::record(Event event, const NativeStream& stream) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuEventRecord>()(native(event), native(stream)), "cuEventRecord",
                    kWaitInstead);
 }
 
 Status DriverPort::wait(const NativeStream& stream, Event event) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuStreamWaitEvent>()(native(stream), native(event), 0),
                    "cuStreamWaitEvent", kWaitInstead);
 }
 
 Status DriverPort::query(Event event) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuEventQuery>()(native(event)), "cuEventQuery",
                    "it counts as not passed");
 }
 
 Status DriverPort::synchronize(Event event) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuEventSynchronize>()(native(event)), "cuEventSynchronize",
                    "the wait ends early");
 }
 
 Status DriverPort::elapsed(Event begin, Event end, uint64_t* nanoseconds) {
+  *nanoseconds = 0;
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   float milliseconds = 0;
   const Status status =
@@ -174,6 +193,7 @@ Status DriverPort::elapsed(Event begin, Event end, uint64_t* nanoseconds) {
 }
 
 Status DriverPort::synchronize_stream(const NativeStream& stream) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuStreamSynchronize>()(native(stream)), "cuStreamSynchronize",
                    "the wait ends early");
@@ -186,16 +206,19 @@ NativeStream DriverPort::lane(Lane lane) {
 // The plain copy, which looks at the pointers: a slot is page-locked memory in one mode, a mapping
 // of host memory in the other.
 Status DriverPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   return status_of(real<Entry::cuMemcpyAsync>()(to, from, bytes, stream_of(lane)), "cuMemcpyAsync",
                    kRollBack);
 }
 
 uint64_t DriverPort::checksum_host(Address at, uint64_t bytes) {
-  return checksum(host_pointer(at), bytes, kChecksumSeed);
+  return context_lost() ? 0 : checksum(host_pointer(at), bytes, kChecksumSeed);
 }
 
 Status DriverPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
+  *out = 0;
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   void* memory = own_allocate(kChecksumPiece);
   uint64_t sum = kChecksumSeed;
@@ -220,6 +243,7 @@ uint64_t DriverPort::now_nanoseconds() {
 }
 
 Status DriverPort::set_peer(CUdevice peer, bool may_access) {
+  if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
   OwnVector<std::pair<Address, Mapping>> mapped;
   {

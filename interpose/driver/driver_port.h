@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The engine's Port over the CUDA driver. One per device, for the life of its context. Every call
-// may be made by any thread; a failing one has said so (errors.h).
+// may be made by any thread; a failing one has said so (errors.h). Once the context is lost to a
+// sticky error every call does nothing and succeeds: the engine's state is of no use any more, and
+// nobody in it may wait for a GPU that will not answer.
 
 #include <atomic>
 #include <mutex>

@@ -18,6 +18,7 @@ struct Said {
 constinit Said said[kRemembered]{};
 constinit std::atomic<size_t> said_count{0};
 constinit std::atomic<void (*)()> sticky_listener{nullptr};
+constinit std::atomic<CUresult> sticky{CUDA_SUCCESS};
 __attribute__((tls_model("initial-exec"))) constinit thread_local CUresult failure =
     CUDA_ERROR_UNKNOWN;
 
@@ -32,11 +33,6 @@ bool first_time(const char* api, CUresult code) {
   said[at].code = code;
   said[at].api.store(api, std::memory_order_release);
   return true;
-}
-
-void tell_sticky() {
-  if (void (*const listener)() = sticky_listener.exchange(nullptr, std::memory_order_acq_rel))
-    listener();
 }
 
 }  // namespace
@@ -55,7 +51,6 @@ bool is_sticky(CUresult result) {
     case CUDA_ERROR_CONTAINED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_ASSERT:
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:
@@ -75,7 +70,14 @@ Status status_of(CUresult result, const char* api, const char* instead) {
   if (result == CUDA_SUCCESS) return Status::kOk;
   if (result == CUDA_ERROR_NOT_READY) return Status::kNotReady;
   failure = result;
-  if (is_sticky(result)) tell_sticky();
+  if (is_sticky(result)) {
+    if (!context_lost()) {
+      log_warn("%s: %s (%d): the context is lost, and liboffload steps aside", api,
+               error_name(result), static_cast<int>(result));
+    }
+    note_sticky(result);
+    return Status::kError;
+  }
   if (result == CUDA_ERROR_DEINITIALIZED) return Status::kError;  // the process is ending
   statistics().driver_errors.add();
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -89,6 +91,16 @@ Status status_of(CUresult result, const char* api, const char* instead) {
 
 CUresult last_failure() {
   return failure;
+}
+
+CUresult lost_to() {
+  return sticky.load(std::memory_order_acquire);
+}
+
+void note_sticky(CUresult result) {
+  CUresult none = CUDA_SUCCESS;
+  if (!sticky.compare_exchange_strong(none, result, std::memory_order_acq_rel)) return;
+  if (void (*const listener)() = sticky_listener.load(std::memory_order_acquire)) listener();
 }
 
 void set_sticky_listener(void (*listener)()) {

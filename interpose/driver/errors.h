@@ -21,7 +21,14 @@ const char* error_name(CUresult result);
 // The result of this thread's last call of ours that failed, to answer a program with.
 CUresult last_failure();
 
-// Called once, when one of our own calls meets a sticky error.
+// The sticky error that was met, by a call of ours or of the program's; CUDA_SUCCESS: none yet.
+CUresult lost_to();
+inline bool context_lost() {
+  return lost_to() != CUDA_SUCCESS;
+}
+// Notes one. The first calls the listener. From then on our own calls do nothing and succeed
+// (DriverPort), so that whoever waits for the GPU goes on, and hooks answer with that error.
+void note_sticky(CUresult result);
 void set_sticky_listener(void (*listener)());
 
 }  // namespace offload

@@ -18,11 +18,13 @@ CUresult Operation::begin_on_foreign_stream() {
 }
 
 CUresult Operation::refuse(Status status) {
-  if (status == Status::kOutOfMemory) say_out_of_memory(session_, 0);
+  if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(session_, 0);
   return code_of(status);
 }
 
 CUresult code_of(Status status) {
+  if (const CUresult lost = lost_to(); lost != CUDA_SUCCESS) [[unlikely]]
+    return lost;
   switch (status) {
     case Status::kOk:
       return CUDA_SUCCESS;

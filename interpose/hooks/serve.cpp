@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/serve.h"
 
+#include "interpose/driver/errors.h"
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/life/fail_closed.h"
@@ -33,8 +34,8 @@ CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* o
                             ? active.engine.allocate(bytes, &active.pins(), &address)
                             : active.engine.allocate_async(bytes, stream, &active.pins(), &address);
   active.start_worker_if_wanted();
-  if (status == Status::kOutOfMemory) say_out_of_memory(active, bytes);
-  if (status != Status::kOk) return code_of(status);
+  if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(active, bytes);
+  if (const CUresult refused = code_of(status); refused != CUDA_SUCCESS) return refused;
   *out = address;
   raise(active.pool_used_high, active.engine.live_bytes());
   raise(active.pool_reserved_high, active.engine.mapped_bytes());

@@ -144,7 +144,7 @@ void context_died(CUcontext context) {
 }
 
 void note_result(CUresult result) {
-  if (is_sticky(result)) forward_after_sticky_error();
+  if (is_sticky(result)) note_sticky(result);
 }
 
 }  // namespace offload

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
 #include "interpose/engine/engine.h"
 #include "interpose/life/thread_state.h"
@@ -46,7 +47,7 @@ void* Worker::run(void* self) {
   real<Entry::cuCtxSetCurrent>()(worker.context_);
   this_thread.context = worker.context_;
   this_thread.context_known = true;
-  while (!worker.stopping_.load(std::memory_order_acquire)) {
+  while (!worker.stopping_.load(std::memory_order_acquire) && !context_lost()) {
     if (!worker.engine_->worker_step()) worker.engine_->wait_for_work();
   }
   return nullptr;

@@ -14,7 +14,8 @@ namespace clients {
   ENTRY(cuInit)                                                                                    \
   ENTRY(cuDeviceGet)                                                                               \
   ENTRY(cuDevicePrimaryCtxRetain)                                                                  \
-  ENTRY(cuDevicePrimaryCtxReset) ENTRY(cuCtxSetCurrent) ENTRY(cuCtxSynchronize) ENTRY(             \
+  ENTRY(cuDevicePrimaryCtxReset)                                                                   \
+  ENTRY(cuCtxCreate) ENTRY(cuCtxDestroy) ENTRY(cuCtxSetCurrent) ENTRY(cuCtxSynchronize) ENTRY(     \
       cuModuleLoadData) ENTRY(cuModuleGetFunction) ENTRY(cuModuleUnload) ENTRY(cuMemAlloc)         \
       ENTRY(cuMemAllocPitch) ENTRY(cuMemFree) ENTRY(cuMemAllocAsync) ENTRY(                        \
           cuMemAllocFromPoolAsync) ENTRY(cuMemFreeAsync) ENTRY(cuMemcpyHtoD) ENTRY(cuMemcpyDtoH)   \

@@ -84,6 +84,39 @@ void module_handles(Client& client) {
   client.disperse(buffers);
 }
 
+// A context of the program's own: its memory is the driver's affair, whatever becomes of ours
+// beside it.
+void own_context(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  CUcontext own = nullptr;
+  CUctxCreateParams parameters{};
+  CHECK_CUDA(client.cuda.cuCtxCreate(&own, &parameters, 0, client.device));
+  CUdeviceptr theirs = 0;
+  CHECK_CUDA(client.cuda.cuMemAlloc(&theirs, kBytes));
+  CHECK_CUDA(client.cuda.cuMemsetD32(theirs, 5, kWords));
+  std::vector<uint32_t> found(kWords);
+  CHECK_CUDA(client.cuda.cuMemcpyDtoH(found.data(), theirs, kBytes));
+  CHECK(found == std::vector<uint32_t>(kWords, 5));
+  CHECK_CUDA(client.cuda.cuMemFree(theirs));
+  CHECK_CUDA(client.cuda.cuCtxDestroy(own));
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+// After an error that ends the context every call says so, as it does without liboffload, and the
+// program can still end.
+void sticky_error(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  client.fill(0x1234000, 1);
+  CHECK_RESULT(client.cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CUdeviceptr at = 0;
+  CHECK_RESULT(client.cuda.cuMemAlloc(&at, kBytes), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK_RESULT(client.cuda.cuMemsetD32(buffers[0], 5, kWords), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK_RESULT(client.cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 // Forward on one thread, backward on another, and a third that lives on its own buffers.
 void threads(Client& client) {
   const auto work = [&](uint32_t seed) {
@@ -117,10 +150,9 @@ void threads(Client& client) {
 }  // namespace
 
 const std::vector<Scenario> kLifeScenarios = {
-    {"context-reset", &context_reset},
-    {"stream-handles", &stream_handles},
-    {"module-handles", &module_handles},
-    {"threads", &threads},
+    {"context-reset", &context_reset},   {"stream-handles", &stream_handles},
+    {"module-handles", &module_handles}, {"own-context", &own_context},
+    {"sticky-error", &sticky_error},     {"threads", &threads},
 };
 
 }  // namespace clients

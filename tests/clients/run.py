@@ -22,6 +22,7 @@ EXPECTED = {
     "too-much": {"lines": ["out of memory"]},
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
+    "sticky-error": {"lines": ["the context is lost"]},
 }
 
 
@@ -31,6 +32,9 @@ def main():
     parser.add_argument("--limit", default="2560KiB")
     parser.add_argument("--schedule", default="fifo")
     parser.add_argument("--evicted", default="auto")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable")
+    parser.add_argument("--says", action="append", default=[], help="part of the one line expected for it")
+    parser.add_argument("--still", action="store_true", help="nothing is to move")
     parser.add_argument("client")
     parser.add_argument("road")
     parser.add_argument("scenario")
@@ -60,6 +64,7 @@ def main():
             OFFLOAD_REPORT="json",
             OFFLOAD_REPORT_FILE=report_file,
         )
+        environment.update(pair.split("=", 1) for pair in arguments.set)
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
         problems = []
         if result.returncode != 0 or not result.stdout.endswith("ok\n"):
@@ -70,10 +75,10 @@ def main():
                 report = json.load(file)
         else:
             problems.append("no report")
-        if report and (report["copies_out"] > 0) != expected.get("moves", True):
+        if report and (report["copies_out"] > 0) != (expected.get("moves", True) and not arguments.still):
             problems.append(f"{report['copies_out']} buffers left")
         lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
-        wanted = expected.get("lines", [])
+        wanted = expected.get("lines", []) + arguments.says
         if len(lines) != len(wanted) or any(text not in line for text, line in zip(wanted, lines)):
             problems.append(f"said {len(lines)} lines, not {len(wanted)}")
         summary = {key: report.get(key) for key in ("copies_out", "copies_in", "demand_misses", "reason")}
