@@ -225,7 +225,7 @@ void synchronised_too_early(bool again) {
   });
   while (!called) {
   }
-  const timespec pause{0, 50000000};
+  const timespec pause{0, 200000000};
   nanosleep(&pause, nullptr);
   CU(gpu.launch_store(p, kWords, 1, first));
   gate.open();
@@ -266,7 +266,7 @@ void context_synchronised_too_early(bool again) {
   });
   while (!called) {
   }
-  const timespec pause{0, 50000000};
+  const timespec pause{0, 200000000};
   nanosleep(&pause, nullptr);
   CU(gpu.launch_store(p, kWords, 2, fast));
   CU(cuStreamSynchronize(fast));
@@ -305,7 +305,7 @@ void event_is_not_the_stream(bool synchronised) {
   const CUevent event = new_event();
   CU(cuEventRecord(event, first));
   CU(gpu.launch_store(p, kWords, 1, first));
-  const timespec pause{0, 50000000};
+  const timespec pause{0, 200000000};
   nanosleep(&pause, nullptr);
   CU(cuEventSynchronize(event));
   CU(cuEventQuery(event));

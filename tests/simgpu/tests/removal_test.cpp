@@ -17,6 +17,15 @@ class Removal : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Removal, testing::Values("fifo", "late", "random:1"));
 
+// Returns once the stream has done what it has, without asking the driver.
+void watch(Gpu& gpu, CUstream stream) {
+  auto* word = static_cast<volatile uint32_t*>(allocate_pinned(4));
+  *word = 0;
+  CU(gpu.launch_store(reinterpret_cast<CUdeviceptr>(word), 1, 1, stream));
+  while (*word == 0) {
+  }
+}
+
 // The use is finished, but the program has not asked: luck.
 void unmap(bool ask) {
   Gpu gpu;
@@ -30,8 +39,7 @@ void unmap(bool ask) {
   } else {
     // Something else finishes meanwhile: it does not count.
     CU(cuStreamSynchronize(new_stream()));
-    const timespec pause{0, 50000000};
-    nanosleep(&pause, nullptr);
+    watch(gpu, stream);
   }
   CU(cuMemUnmap(extent.address, kExtent));
   CU(cuMemRelease(extent.handle));
@@ -172,8 +180,7 @@ TEST_P(Removal, HostMemoryUnregisteredUnderACopy) {
     if (wait) {
       CU(cuStreamSynchronize(stream));
     } else {
-      const timespec pause{0, 50000000};
-      nanosleep(&pause, nullptr);
+      watch(gpu, stream);
     }
     CU(cuMemHostUnregister(host.data()));
   };
