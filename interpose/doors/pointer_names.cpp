@@ -38,26 +38,20 @@ Verdict PointerNames::judge(const char* base, int version, bool per_thread, void
       }
     }
   }
-  // No pointer to compare with: by version, the newest that is not newer than what was asked for.
-  const EntryInfo* best = nullptr;
-  Entry best_entry = Entry::kHooks_;
+  // None of the pointers that we know: then name, version and kind say which variant it is, as CUDA
+  // documents them.
+  if (version > kNewestKnown) return {Verdict::Kind::kTrap, {}};
   bool has_kind = false;
   for (const Entry entry : name.rows) has_kind |= info(entry).per_thread == per_thread;
+  const bool kind = has_kind && per_thread;
+  Entry newest = Entry::kHooks_;
   for (const Entry entry : name.rows) {
     const EntryInfo& row = info(entry);
-    if (row.version > version || row.per_thread != (has_kind && per_thread)) continue;
-    if (best == nullptr || best->version < row.version) {
-      best = &row;
-      best_entry = entry;
-    }
+    if (row.version > version || row.per_thread != kind) continue;
+    if (newest == Entry::kHooks_ || info(newest).version < row.version) newest = entry;
   }
-  if (best == nullptr || version > kNewestKnown) return {Verdict::Kind::kTrap, {}};
-  const Known& it = known(best_entry);
-  if (it.by_symbol.load(std::memory_order_relaxed) != nullptr ||
-      it.by_base.load(std::memory_order_relaxed) != nullptr) {
-    return {Verdict::Kind::kTrap, {}};
-  }
-  return {Verdict::Kind::kWrapper, best_entry};
+  if (newest == Entry::kHooks_) return {Verdict::Kind::kTrap, {}};
+  return {Verdict::Kind::kWrapper, newest};
 }
 
 }  // namespace offload

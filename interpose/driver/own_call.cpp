@@ -5,10 +5,12 @@
 
 #include "interpose/driver/table.h"
 #include "interpose/life/thread_state.h"
+#include "profiler/base/log.h"
 
 namespace offload {
 namespace {
 constinit std::atomic<bool> capture_seen{false};
+constinit std::atomic<bool> forgetful{false};  // contexts change past our hooks: always ask
 }  // namespace
 
 OwnCall::OwnCall(CUcontext context) : was_inside_(this_thread.inside) {
@@ -40,10 +42,24 @@ CUcontext current_context() {
   if (!this_thread.context_known) {
     CUcontext context = nullptr;
     if (real<Entry::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS) return nullptr;
+    if (this_thread.context != context) this_thread.stream_generation = 0;
     this_thread.context = context;
-    this_thread.context_known = true;
+    // A first context may come in ways that we do not see.
+    this_thread.context_known = context != nullptr && !forgetful.load(std::memory_order_relaxed);
   }
   return static_cast<CUcontext>(this_thread.context);
+}
+
+void check_current_context() {
+  if (!this_thread.context_known) return;
+  void* const remembered = this_thread.context;
+  this_thread.context_known = false;
+  if (current_context() == remembered) return;
+  if (!forgetful.exchange(true, std::memory_order_relaxed)) {
+    log_debug("contexts change past our hooks: the current one is asked for every time");
+  }
+  this_thread.context_known = false;
+  this_thread.stream_generation = 0;
 }
 
 }  // namespace offload

@@ -28,5 +28,8 @@ void note_capture();
 // The context that is current on this thread, remembered between calls of the program's that may
 // change it.
 CUcontext current_context();
+// Now and then: asks the driver whether what is remembered is true. If it ever is not, somebody
+// changes contexts past our hooks, and nothing is remembered from then on.
+void check_current_context();
 
 }  // namespace offload

@@ -15,6 +15,8 @@ constinit std::atomic<Session*> active_session{nullptr};
 
 namespace {
 
+constexpr uint32_t kAllocationsBetweenChecks = 64;
+
 constinit std::atomic<Session*> newest{nullptr};
 constinit std::atomic<bool> forwarding{false};  // for ever
 constinit std::atomic<void*> refused_context{
@@ -96,6 +98,7 @@ Session* last_session() {
 
 Session* session_for_allocation() {
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
+  if (++this_thread.allocations % kAllocationsBetweenChecks == 1) check_current_context();
   CUcontext context = current_context();
   if (Session* active = session(); active != nullptr)
     return active->device.context == context ? active : nullptr;

@@ -24,6 +24,7 @@ struct ThreadState {
   bool inside = false;         // in our own call of the driver: hooks forward
   bool context_known = false;  // `context` is what is current on this thread
   void* context = nullptr;
+  uint32_t allocations = 0;
   Session* owner = nullptr;  // the session that `pins` and `streams` belong to
   ThreadPins* pins = nullptr;
   uint64_t stream_generation = 0;  // of `streams`; 0: none are valid

@@ -102,7 +102,11 @@ TEST_F(PointerNamesTest, VersionDecidesWithoutPointersToCompare) {
 
 TEST_F(PointerNamesTest, NewVariantOfAHookedEntryIsTrapped) {
   exports("cuMemAlloc_v2");
-  EXPECT_EQ(judge("cuMemAlloc", 13000, false, pointer_of("cuMemAlloc_v3")), "trap");
+  EXPECT_EQ(judge("cuMemAlloc", 13010, false, pointer_of("cuMemAlloc_v3")), "trap");
+  // The same question from a program of today's can only mean today's entry, and so can today's
+  // pointer for tomorrow's program.
+  EXPECT_EQ(judge("cuMemAlloc", 13000, false, pointer_of("another stub")), "cuMemAlloc_v2");
+  EXPECT_EQ(judge("cuMemAlloc", 13010, false, pointer_of("cuMemAlloc_v2")), "cuMemAlloc_v2");
 }
 
 TEST_F(PointerNamesTest, OtherNames) {
