@@ -150,7 +150,8 @@ VectorClock Engine::finished_clock(const Stream& stream) const {
   return clock;
 }
 
-VectorClock Engine::wait_and_look(Lock& lock, std::vector<Target> targets, const char* call) {
+VectorClock Engine::wait_and_look(Lock& lock, const std::vector<Target>& targets,
+                                  const char* call) {
   Demand demand;
   const bool look = options().check != CheckMode::kOff;
   for (const Target& target : targets) {
@@ -174,12 +175,12 @@ VectorClock Engine::wait_and_look(Lock& lock, std::vector<Target> targets, const
   return std::move(demand.clock);
 }
 
-void Engine::wait(Lock& lock, std::vector<Target> targets, const char* call) {
-  wait_and_look(lock, std::move(targets), call);
+void Engine::wait(Lock& lock, const std::vector<Target>& targets, const char* call) {
+  wait_and_look(lock, targets, call);
 }
 
-void Engine::synchronize(Lock& lock, std::vector<Target> targets, const char* call) {
-  knowledge_.learn(wait_and_look(lock, std::move(targets), call));
+void Engine::synchronize(Lock& lock, const std::vector<Target>& targets, const char* call) {
+  knowledge_.learn(wait_and_look(lock, targets, call));
 }
 
 // By a point in the stream, not by the stream, which may be further by now.

@@ -36,9 +36,9 @@ class Engine {
   void gather(Lock&, Stream&);
 
   // Blocks until all are reached.
-  void wait(Lock&, std::vector<Target> targets, const char* call);
+  void wait(Lock&, const std::vector<Target>& targets, const char* call);
   // The same, and the calling thread then knows what was finished when each was reached.
-  void synchronize(Lock&, std::vector<Target> targets, const char* call);
+  void synchronize(Lock&, const std::vector<Target>& targets, const char* call);
   void synchronize(Lock&, const Record& record, const char* call);
   // Not blocking: true if reached, and then the calling thread knows it. A query that fails again
   // and again makes a lazy schedule run what it asks for.
@@ -61,7 +61,7 @@ class Engine {
   void wake_executor() { work_.notify_one(); }
 
  private:
-  VectorClock wait_and_look(Lock&, std::vector<Target> targets, const char* call);
+  VectorClock wait_and_look(Lock&, const std::vector<Target>& targets, const char* call);
   VectorClock finished_clock(const Stream&) const;
   void append(Stream&, std::unique_ptr<Op>);
   RecordRef point_after(Stream&);

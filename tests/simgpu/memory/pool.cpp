@@ -121,7 +121,7 @@ Found choose(Lock& lock, Pool& pool, size_t bytes, Stream& stream) {
     }
   }
   if (frees.empty()) return {};
-  engine().wait(lock, std::move(frees), "a stream-ordered allocation");
+  engine().wait(lock, frees, "a stream-ordered allocation");
   for (auto& [begin, chunk] : pool.chunks) merge(chunk);
   found = find_piece(pool, bytes, finished);
   if (found.piece != nullptr) return found;

@@ -162,8 +162,8 @@ void use_on_other_stream(bool before_alloc_waits, bool before_free_waits) {
 
 TEST_P(Removal, StreamOrderedMemoryOnAnotherStream) {
   EXPECT_CLEAN(run([] { use_on_other_stream(true, true); }));
-  for (const auto& [alloc, free] : {std::pair{false, true}, {true, false}}) {
-    const Outcome outcome = run([&] { use_on_other_stream(alloc, free); });
+  for (const bool allocation : {false, true}) {  // one of the two waits
+    const Outcome outcome = run([=] { use_on_other_stream(allocation, !allocation); });
     // A report, or, if the schedule makes it so, an illegal address.
     EXPECT_TRUE(outcome.says("a race at") || outcome.says("illegal address")) << outcome.errors;
   }
