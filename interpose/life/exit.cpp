@@ -38,7 +38,9 @@ void write_summary(const Session* last) {
   write_report(options(), facts, snapshot);
 }
 
+// A worker process that only loaded a library which looks for the driver has nothing to say.
 void end_of_process_without_session() {
+  if (!options().disable && !allocations_seen()) return;
   if (statistics().allocations.get() == 0) statistics().set_reason(Reason::no_allocations);
   write_summary(last_session());
 }

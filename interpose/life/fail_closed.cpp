@@ -15,6 +15,7 @@ namespace offload {
 namespace {
 
 constexpr size_t kSentenceBytes = 160;
+constinit std::atomic<bool> unguarded{false};
 
 bool begins_capture(const char* entry) {
   return std::strncmp(entry, "cuStreamBeginCapture", 20) == 0;
@@ -50,9 +51,19 @@ void look_for_bypasses(Session& session) {
   session.give_up(Reason::bypassed, sentence);
 }
 
-// It cannot be told when that entry is called, so it counts as called now.
+// Nobody will tell when that entry is called, so it counts as called now.
 void no_more_traps(const char* entry) {
-  trapped_entry_called(entry);
+  unguarded.store(true, std::memory_order_release);
+  if (Session* active = session()) catch_up(*active);
+  log_debug("%s is handed out without a trap: there are no more", entry);
+}
+
+void catch_up(Session& made) {
+  look_for_bypasses(made);
+  if (unguarded.load(std::memory_order_acquire)) {
+    made.give_up(Reason::unknown_entry,
+                 "the program knows more unknown entries of the driver than liboffload can guard");
+  }
 }
 
 }  // namespace offload

@@ -9,6 +9,8 @@ namespace offload {
 void listen_to_traps();
 
 struct Session;
+// What happened before there was a session and could not be guarded counts from its beginning.
+void catch_up(Session& made);
 // Looks for libraries that reach the driver past our doors. Cheap while nothing is loaded.
 void look_for_bypasses(Session& session);
 

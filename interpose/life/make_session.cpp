@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "interpose/doors/substitute.h"
+#include "interpose/doors/traps.h"
 #include "interpose/driver/probe.h"
 #include "interpose/life/pytorch.h"
 #include "interpose/life/session.h"
@@ -85,6 +87,7 @@ void say_start_line(const Session& session) {
            session.device.name, session.device.driver_version / 1000,
            session.device.driver_version % 1000 / 10, limit.c_str(), host.c_str(),
            session.config.move ? "" : "; nothing is moved");
+  log_debug("%zu wrappers handed out so far, %zu traps hit", wrappers_handed_out(), traps_hit());
   if (!log_enabled(LogLevel::kInfo)) return;
   char values[1024];
   BufferSink said{std::span<char>(values)};

@@ -2,8 +2,10 @@
 #include "interpose/life/session.h"
 
 #include "interpose/driver/errors.h"
+#include "interpose/driver/peers.h"
 #include "interpose/driver/table.h"
 #include "interpose/life/exit.h"
+#include "interpose/life/fail_closed.h"
 #include "interpose/life/make_session.h"
 #include "interpose/life/start.h"
 #include "interpose/naming/ask_driver.h"
@@ -18,6 +20,7 @@ namespace {
 constexpr uint32_t kAllocationsBetweenChecks = 64;
 
 constinit std::atomic<Session*> newest{nullptr};
+constinit std::atomic<bool> seen{false};
 constinit std::atomic<bool> forwarding{false};  // for ever
 constinit std::atomic<void*> refused_context{
     nullptr};                 // asked already: not one that can be managed
@@ -48,6 +51,10 @@ Status Session::open() {
   if (real<Entry::cuDeviceGetMemPool>()(&current, device.device) == CUDA_SUCCESS) {
     default_pool_is_current = current == default_pool;
   }
+  for_each_peer(
+      device.context,
+      [](CUdevice peer, void* port_of) { static_cast<DriverPort*>(port_of)->set_peer(peer, true); },
+      &port);
   return Status::kOk;
 }
 
@@ -96,7 +103,12 @@ Session* last_session() {
   return newest.load(std::memory_order_acquire);
 }
 
+bool allocations_seen() {
+  return seen.load(std::memory_order_relaxed);
+}
+
 Session* session_for_allocation() {
+  if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
   if (++this_thread.allocations % kAllocationsBetweenChecks == 1) check_current_context();
   CUcontext context = current_context();
@@ -119,8 +131,10 @@ Session* session_for_allocation() {
     newest.store(made, std::memory_order_release);
     set_sticky_listener(&forward_after_sticky_error);
     end_session_at_exit();
-    if (!forwarding.load(std::memory_order_relaxed))
+    if (!forwarding.load(std::memory_order_relaxed)) {
       active_session.store(made, std::memory_order_release);
+      catch_up(*made);
+    }
   }
   return made->device.context == context ? made : nullptr;
 }

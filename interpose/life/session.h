@@ -87,6 +87,8 @@ inline Session* session() {
 // For an allocation: also makes the session, if there is none yet and there can be one, and answers
 // null if another context than the session's is current.
 Session* session_for_allocation();
+// Whether the program ever asked for memory that a session could have served.
+bool allocations_seen();
 
 // Whether `address` lies in a window of ours, with a session or after it. An address that only we
 // know must not reach the driver.
