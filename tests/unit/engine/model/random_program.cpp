@@ -91,7 +91,8 @@ class RandomProgram {
     settings_.verify = below(6) == 0;
     settings_.min_granules = 1 + below(2);
     settings_.slot_chunk_granules = 1 + below(8);
-    if (below(6) == 0) settings_.card_granules = settings_.device_granules - 1;
+    if (below(6) == 0 && settings_.host_granules >= 200)
+      settings_.card_granules = settings_.device_granules - 1;
     if (below(4) == 0) settings_.policy = &pressure_;
     if (flavour_ == Flavour::kHidden) {
       // So roomy that nothing has to leave before its grace is over.

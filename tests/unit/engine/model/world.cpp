@@ -422,6 +422,25 @@ void World::wait_for_flag(int stream_number, int flag) {
   step();
 }
 
+void World::copy_table(int stream_number, int table, const std::vector<int>& named) {
+  Op copy = begin(stream_number, {write(table)});
+  if (copy.status != Status::kOk) fail(Failure::Kind::kRefused, "copy of a table");
+  std::vector<Address> words;
+  for (const int index : named) words.push_back(tensor(index).address);
+  forward(copy);
+  engine->host_data_copied(tensor(table).address, words.data(), words.size() * sizeof(Address));
+  end(copy);
+}
+
+void World::lose_context() {
+  device.forget_work();
+  port.context_lost = true;
+  engine->context_gone();
+  device.memory().lose_pinned();
+  for (Tensor& each : tensors_) each.live = false;
+  for (Stream& each : streams_) each.live = false;
+}
+
 void World::check(int index) {
   op(0, {read(index)});
   synchronize(0);

@@ -110,6 +110,10 @@ class World {
   void synchronize(int stream);
   // An op that waits for the host to set `flag`, as the hooks tell it.
   void wait_for_flag(int stream, int flag);
+  // A copy from the host that writes the addresses of `named` into a table, as the hooks tell it.
+  void copy_table(int stream, int table, const std::vector<int>& named);
+  // The context is destroyed with all that was queued; every tensor is gone.
+  void lose_context();
   void set_flag(int flag) { device.set_flag(flag); }
   // Reads a tensor back now.
   void check(int tensor);
