@@ -15,6 +15,7 @@ void Engine::context_gone() {
     for (uint32_t i = 0; i < slab.blocks.size(); ++i) {
       if (!slab.blocks[i].live) continue;
       statistics_.remove_live(slab.blocks[i].bytes);
+      statistics_.rounding_waste_bytes.subtract(slab.block_bytes - slab.blocks[i].bytes);
       slabs_.put({&slab, i});
     }
   });

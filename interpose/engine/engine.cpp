@@ -176,17 +176,25 @@ uint64_t Engine::mapped_bytes() const {
 
 void Engine::trim(uint64_t keep_bytes) {
   Lock lock(mutex_);
-  while (extents_.mapped_bytes() > keep_bytes && reclaim_oldest_parked()) {
+  const auto wanted = [&] {
+    const uint64_t mapped = extents_.mapped_bytes();
+    return mapped > keep_bytes ? mapped - keep_bytes : 0;
+  };
+  while (extents_.pool_bytes() < wanted() && (reclaim_oldest_parked() || reclaim_empty_slab())) {
   }
-  while (extents_.mapped_bytes() > keep_bytes && reclaim_empty_slab()) {
-  }
-  while (extents_.mapped_bytes() > keep_bytes) {
+  // The events were recorded just now: a GPU that is idle needs a moment to pass them.
+  constexpr int kLooks = 8;
+  for (int look = 0; wanted() != 0 && extents_.pool_bytes() != 0;) {
     // What stands behind an external flag is not waited for.
     const bool may_wait = !streams_.external_wait_pending();
     Extent* extent = extents_.find([&](Extent& candidate) {
       return (may_wait || candidate.shown_elsewhere == 0) && finished_with(candidate);
     });
-    if (extent == nullptr) break;
+    if (extent == nullptr) {
+      if (++look > kLooks) break;
+      look_again(lock);
+      continue;
+    }
     extents_.take(extent);
     if (!unshow(extent, lock)) {
       put_back(extent, extent->fence);

@@ -12,7 +12,7 @@ namespace offload {
 
 using StreamIndex = uint32_t;  // dense, per device; the engine's own lanes have indices too
 inline constexpr StreamIndex kNoStream = ~StreamIndex{0};
-inline constexpr StreamIndex kMaxStreams = 256;
+inline constexpr StreamIndex kMaxStreams = 4096;
 
 struct Point {
   StreamIndex stream = kNoStream;

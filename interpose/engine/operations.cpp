@@ -60,6 +60,9 @@ Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
     return status;
   }
   for (uint32_t i = 0; i < pins.collected; ++i) order_behind_fill(*pins.at(i), stream);
+  if (pins.overflow.load(std::memory_order_relaxed)) {
+    for (Buffer* buffer : live_) order_behind_fill(*buffer, stream);
+  }
   relieve_pressure();
   return Status::kOk;
 }
@@ -88,6 +91,13 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
       }
       if (status != Status::kOk) return status;
     }
+    // More was named than the list holds: whatever is away may have been.
+    for (size_t i = 0; pins.overflow.load(std::memory_order_relaxed) && i < live_.size(); ++i) {
+      if (!must_return(*live_[i])) continue;
+      const Status status = restore(*live_[i], &pins, lock);
+      if (status == Status::kNotReady) again = true;
+      if (status != Status::kOk && status != Status::kNotReady) return status;
+    }
   }
   return Status::kOk;
 }
@@ -105,13 +115,17 @@ void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
 void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
   uint64_t op = 0;
   const uint64_t position = streams_.advance(stream, &op);
-  const bool named = pins.collected != 0;
   for (uint32_t i = 0; i < pins.collected; ++i) pins.at(i)->note_use(stream, position, op);
+  if (pins.overflow.load(std::memory_order_relaxed)) {
+    const Lock lock(mutex_);
+    for (Buffer* buffer : live_) buffer->note_use(stream, position, op);
+  }
   pins.clear();
   // Another thread cannot record on a per-thread stream, so its owner leaves an event behind each
-  // op. While evicting, an event now and then spares a leaving buffer the wait for everything that
-  // was submitted after its last use.
-  if ((named && streams_.per_thread(stream)) ||
+  // op, also behind those that name nothing: they may use blocks of slabs. While evicting, an event
+  // now and then spares a leaving buffer the wait for everything that was submitted after its last
+  // use.
+  if (streams_.per_thread(stream) ||
       (pressure_.load(std::memory_order_relaxed) && position % kMarkEvery == 0)) {
     const Lock lock(mutex_);
     streams_.mark(stream, true);

@@ -33,7 +33,8 @@ Extent* Engine::take_pooled(uint32_t granules) {
 bool Engine::leaves_reserve(uint32_t granules) const {
   if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
   const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
-  const uint64_t device = extents_.limit_bytes() - std::min(extents_.limit_bytes(), owned_bytes());
+  const uint64_t capacity = extents_.capacity_bytes();
+  const uint64_t device = capacity - std::min(capacity, owned_bytes());
   return device + slots_.available_bytes() >= bytes;
 }
 
@@ -208,7 +209,10 @@ bool Engine::unshow(Extent* extent, Lock& lock) {
 }
 
 bool Engine::reclaim_oldest_parked() {
-  Buffer* buffer = parking_.take_oldest();
+  // What stands behind an external flag serves only streams that stand there, too.
+  const bool flagged = holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+  Buffer* buffer = parking_.take_oldest(
+      [&](Buffer& parked) { return !flagged || streams_.passed(parked.parked); });
   if (buffer == nullptr) return false;
   statistics_.parked_bytes.subtract(buffer->granules * config_.granularity);
   dissolve(*buffer, Fence(buffer->parked));
@@ -252,7 +256,7 @@ bool Engine::wait_for_finished(ThreadPins* pins, Lock& lock) {
                        std::any_of(live_.begin(), live_.end(), [&](const Buffer* buffer) {
                          return evictable(*buffer, true) && !pin_registry_.pinned(buffer);
                        });
-  if (!victims && extents_.pool_bytes() == 0) return false;
+  if (!victims && extents_.pool_bytes() == 0 && parking_.granules() == 0) return false;
   ++pins->looks;
   const uint64_t begin = port_.now_nanoseconds();
   look_again(lock);

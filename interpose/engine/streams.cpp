@@ -26,7 +26,7 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   fresh.id = id;
   fresh.per_thread = per_thread;
   fresh.live = true;
-  fresh.known.assign(kMaxStreams, 0);
+  fresh.known.clear();
   return index;
 }
 
@@ -48,7 +48,12 @@ StreamIndex Streams::lane(Lane lane) {
     add(port_.lane(Lane::kOut), 0, false);
     add(port_.lane(Lane::kIn), 0, false);
   }
-  return static_cast<StreamIndex>(lane);
+  const auto index = static_cast<StreamIndex>(lane);
+  if (!state(index).live) {  // the context of the former ones died
+    state(index).native = port_.lane(lane);
+    state(index).live = true;
+  }
+  return index;
 }
 
 void Streams::destroyed(uint64_t id) {
@@ -138,7 +143,7 @@ Point Streams::covering(StreamIndex stream, uint64_t position, uint64_t op) {
 
 bool Streams::knows(StreamIndex waiter, Point point) const {
   return waiter == point.stream || state(point.stream).passed >= point.position ||
-         state(waiter).known[point.stream] >= point.position;
+         state(waiter).knows(point.stream) >= point.position;
 }
 
 void Streams::wait(StreamIndex waiter, Point point) {
@@ -159,7 +164,9 @@ void Streams::wait(StreamIndex waiter, Point point) {
     synchronize(point);
     return;
   }
-  state(waiter).known[point.stream] = mark->position;
+  OwnVector<uint64_t>& known = state(waiter).known;
+  if (known.size() <= point.stream) known.resize(point.stream + 1);
+  known[point.stream] = mark->position;
   if (begin != nullptr) {
     if (const Event end = timed_event(waiter); end != nullptr) {
       exposed_.push_back({begin, end});

@@ -139,7 +139,8 @@ class Streams {
     uint64_t passed_op = 0;     // all its ops up to this number of the device have passed, too
     OwnDeque<Mark> marks;       // by position; the events of unpassed positions
     OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
-    Event external = nullptr;   // recorded behind an external wait, and reused
+    uint64_t knows(StreamIndex stream) const { return stream < known.size() ? known[stream] : 0; }
+    Event external = nullptr;  // recorded behind an external wait, and reused
     bool external_pending = false;
     bool external_recorded = false;
   };

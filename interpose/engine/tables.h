@@ -17,9 +17,9 @@ namespace offload {
 
 class Tables {
  public:
-  // [begin, end) now holds pointers into these buffers; none: it holds no table any more.
+  // [begin, end) now holds pointers into these buffers. Tables that lie in it whole are gone.
   void set(Address begin, Address end, OwnVector<Buffer*> named);
-  // Memory went back to the allocator, or was overwritten.
+  // Memory went back to the allocator, or was overwritten: tables that lie in it whole are gone.
   void forget(Address begin, Address end);
   // Adds what the tables in [begin, end) name.
   void name(ThreadPins& pins, Address begin, Address end) const;
@@ -30,10 +30,11 @@ class Tables {
     Address end;
     OwnVector<Buffer*> named;
   };
-  void erase_range(Address begin, Address end);
+  void erase_covered(Address begin, Address end);
 
   mutable std::mutex mutex_;
   OwnMap<Address, Table> by_begin_;
+  uint64_t longest_ = 0;  // bytes of the longest table there was
   std::atomic<size_t> count_{0};
 };
 

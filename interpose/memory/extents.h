@@ -44,10 +44,11 @@ class Extents {
   void lift_limit() { limit_ = ~uint64_t{0} / 2; }  // what the device has is the limit
   uint64_t mapped_bytes() const { return mapped_; }
   uint64_t pool_bytes() const { return pooled_; }
+  // What the limit and the device allow, as far as the device has been heard.
+  uint64_t capacity_bytes() const { return std::min(limit_, ceiling_); }
   // What could still be created.
   uint64_t uncreated_bytes() const {
-    const uint64_t most = std::min(limit_, ceiling_);
-    return mapped_ >= most ? 0 : most - mapped_;
+    return mapped_ >= capacity_bytes() ? 0 : capacity_bytes() - mapped_;
   }
   // The device refused once; others may have freed some of its memory since. False: it did not.
   bool try_again() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/memory/parking.h"
 
-#include <algorithm>
-
 namespace offload {
 
 void Parking::put(Buffer* buffer) {
@@ -22,13 +20,6 @@ Buffer* Parking::remove(OwnVector<Buffer*>& list, size_t at) {
   (buffer->next != nullptr ? buffer->next->previous : latest_) = buffer->previous;
   buffer->next = buffer->previous = nullptr;
   return buffer;
-}
-
-Buffer* Parking::take_oldest() {
-  if (oldest_ == nullptr) return nullptr;
-  OwnVector<Buffer*>& list = by_size_[oldest_->granules];
-  const auto at = std::find(list.begin(), list.end(), oldest_);
-  return remove(list, static_cast<size_t>(at - list.begin()));
 }
 
 }  // namespace offload

@@ -3,6 +3,7 @@
 // Freed buffers, kept mapped and fenced for the next request of their size: a steady loop makes no
 // mapping call. Under the engine's mutex.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "interpose/engine/buffer.h"
@@ -31,8 +32,16 @@ class Parking {
     }
     return nullptr;
   }
-  // The one parked longest. Null: none.
-  Buffer* take_oldest();
+  // The one parked longest of those for which `may_go` says true. Null: none.
+  template <typename Predicate>
+  Buffer* take_oldest(Predicate&& may_go) {
+    Buffer* buffer = oldest_;
+    while (buffer != nullptr && !may_go(*buffer)) buffer = buffer->next;
+    if (buffer == nullptr) return nullptr;
+    OwnVector<Buffer*>& list = by_size_[buffer->granules];
+    const auto at = std::find(list.begin(), list.end(), buffer);
+    return remove(list, static_cast<size_t>(at - list.begin()));
+  }
   uint64_t granules() const { return granules_; }
   template <typename Visitor>
   void for_each(Visitor&& visit) const {  // oldest first
