@@ -40,6 +40,7 @@ Status Engine::initialise() {
   Status status = window_.reserve(port_, bytes, config_.granularity);
   if (status != Status::kOk) return status;
   status = extents_.initialise(config_.granularity, config_.limit_bytes,
+                               config_.limit_bytes + config_.host_limit_bytes,
                                config_.largest_extent_granules);
   if (status != Status::kOk) return status;
   return slots_.initialise(config_.granularity, config_.host_limit_bytes,
@@ -131,15 +132,19 @@ void Engine::retire(const char* reason, ThreadPins& pins) {
   extents_.lift_limit();  // a smaller limit than the card's must not keep buffers away from home
   begin_request(&pins);
   uint64_t away_bytes = 0;
-  for (size_t i = 0; i < live_.size(); ++i) {
+  for (size_t i = 0; i < live_.size();) {
+    const uint64_t let_go = let_go_;
     Buffer& buffer = *live_[i];
-    Status status = restore(buffer, &pins, lock);
-    while (status == Status::kNotReady) status = restore(buffer, &pins, lock);
-    if (status == Status::kOk) {
-      wait_for_content(buffer, lock);
+    const Status status = restore(buffer, &pins, lock);
+    if (status == Status::kOk) wait_for_content(buffer, lock);
+    if (status == Status::kOk || status == Status::kNotReady) {
+      // Others may have freed buffers meanwhile, and the last of the list has taken their place.
+      i = let_go_ == let_go && status == Status::kOk ? i + 1 : 0;
+      if (i == 0) away_bytes = 0;
       continue;
     }
     away_bytes += buffer.bytes;
+    ++i;
   }
   if (away_bytes == 0) {
     log_warn("%s: from here on nothing is moved; what had been moved is back on the GPU", reason);

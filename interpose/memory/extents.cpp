@@ -8,12 +8,15 @@ namespace offload {
 
 Extents::Extents(Port& port, Statistics& statistics) : port_(port), statistics_(statistics) {}
 
-Status Extents::initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules) {
+Status Extents::initialise(uint64_t granularity, uint64_t limit_bytes, uint64_t most_bytes,
+                           uint32_t largest_granules) {
   granularity_ = granularity;
   limit_ = limit_bytes / granularity * granularity;
   largest_ = std::min<uint32_t>(std::bit_floor(largest_granules), 1u << (kSizes - 1));
   // Room for every extent's home, and slack so that ranges of mixed sizes always fit.
-  return homes_.reserve(port_, std::max(2 * limit_, 64 * granularity), granularity, 0);
+  return homes_.reserve(port_,
+                        std::max(2 * (most_bytes / granularity * granularity), 64 * granularity),
+                        granularity, 0);
 }
 
 OwnDeque<Extent*>& Extents::list(uint32_t granules) {

@@ -15,7 +15,9 @@ namespace offload {
 class Extents {
  public:
   Extents(Port& port, Statistics& statistics);
-  Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules);
+  // `most_bytes`: what there may be once the limit is lifted.
+  Status initialise(uint64_t granularity, uint64_t limit_bytes, uint64_t most_bytes,
+                    uint32_t largest_granules);
 
   // A new extent with its home mapped. Null: the limit or the device's memory is reached.
   Extent* create(uint32_t granules);
