@@ -64,6 +64,9 @@ void take_all_ways(World& w) {
   w.worker();
 }
 
+constexpr const char* kCalls[] = {"Create", "Map",  "Unmap", "Pin",         "CreateEvent",
+                                  "Record", "Wait", "Query", "Synchronize", "Copy"};
+
 class Failures : public testing::TestWithParam<Call> {
  protected:
   void SetUp() override {
@@ -99,9 +102,7 @@ TEST_P(Failures, NothingIsLostAndLaterCallsWork) {
 }
 
 std::string call_name(const testing::TestParamInfo<Call>& call) {
-  constexpr const char* kNames[] = {"Create", "Map",  "Unmap", "Pin",         "CreateEvent",
-                                    "Record", "Wait", "Query", "Synchronize", "Copy"};
-  return kNames[static_cast<size_t>(call.param)];
+  return kCalls[static_cast<size_t>(call.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Failures,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <unordered_map>
 
@@ -29,6 +30,10 @@ enum class Call : uint8_t {
   kCopy,
   kCount
 };
+
+inline void PrintTo(Call call, std::ostream* out) {
+  *out << "call " << static_cast<int>(call);
+}
 
 // A native handle that means the calling thread's own stream, as the driver's handle 2 does.
 inline void* const kPerThreadHandle = reinterpret_cast<void*>(2);

@@ -5,6 +5,7 @@
 // failure can be replayed.
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 
 namespace offload::model {
@@ -20,6 +21,9 @@ enum class Flavour : uint8_t {
 };
 
 const char* name_of(Flavour flavour);
+inline void PrintTo(Flavour flavour, std::ostream* out) {
+  *out << name_of(flavour);
+}
 
 struct RandomResult {
   bool held = true;
