@@ -111,10 +111,12 @@ class RandomProgram {
           static_cast<unsigned long long>(settings_.host_granules), settings_.largest_extent,
           settings_.grace, settings_.finished_only, settings_.fenced_free);
     }
+    own_streams_ = threaded() && below(2) == 0;
     live_limit_ = flavour_ == Flavour::kHidden ? 60 : settings_.device_granules * 2;
   }
 
   void play() {
+    if (own_streams_) world_->add_stream(true);
     while (steps_ > 0) {
       --steps_;
       action();
@@ -168,7 +170,9 @@ class RandomProgram {
   int any_stream() {
     for (;;) {
       const int index = static_cast<int>(below(world_->streams()));
-      if (world_->stream(index).live) return index;
+      const World::Stream& chosen = world_->stream(index);
+      const bool others = chosen.per_thread && chosen.thread != world_->thread();
+      if (chosen.live && !others) return index;
     }
   }
 
@@ -342,6 +346,7 @@ class RandomProgram {
   std::vector<int> flags_;
   int next_flag_ = 0;
   size_t working_ = 1;
+  bool own_streams_ = false;  // each thread has a per-thread stream
   uint64_t live_limit_ = 0;
   uint64_t refused_ = 0;
 };
