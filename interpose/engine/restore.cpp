@@ -110,9 +110,9 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
 // have unmapped it.
 Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* status) {
   if (Extent* shown = piece.shown; shown != nullptr) {
-    if (Buffer* owner = shown->owner; owner != nullptr && may_move() && evictable(*owner, false)) {
+    if (Buffer* owner = shown->owner; owner != nullptr) {
       const uint32_t index = shown->piece;
-      evict(*owner, false, true);
+      if (may_move() && evictable(*owner, false)) evict(*owner, false, true);
       if (owner->pieces[index].state == PieceState::kLeaving) hand_over(*owner, index);
     }
     const bool behind_flag = holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&

@@ -11,6 +11,10 @@
 
 namespace offload {
 
+namespace {
+constexpr uint32_t kTurns = 64;  // waits for other threads, for one request
+}
+
 void Engine::put_back(Extent* extent, const Fence& fence) {
   if (&extent->fence != &fence) extent->fence = fence;
   if (!holds(Clause::kPoolKeepsFence)) extent->fence.clear();
@@ -42,6 +46,12 @@ bool Engine::leaves_reserve(uint32_t granules) const {
 bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
                           OwnVector<Extent*>* out) {
   uint32_t left = granules;
+  const auto drop_all = [&] {
+    for (Extent* held : *out) put_back(held, held->fence);
+    gathered_ -= granules - left;
+    left = granules;
+    out->clear();
+  };
   while (left > 0) {
     const uint32_t best = extents_.fitting(left);
     Extent* extent = take_pooled(best);
@@ -53,14 +63,16 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
     if (extent != nullptr) {
       out->push_back(extent);
       left -= extent->granules;
+      gathered_ += extent->granules;
       continue;
     }
-    if (make_room(left, pins, false, lock) == Room::kNone) {
-      for (Extent* held : *out) put_back(held, held->fence);
-      out->clear();
-      return false;
-    }
+    if (make_room(left, pins, false, lock) != Room::kNone) continue;
+    drop_all();
+    // Two threads that each hold a part of what there is: one lets go for the other.
+    if (gathered_ == 0 || pins == nullptr || ++pins->turns > kTurns) return false;
+    look_again(lock);
   }
+  gathered_ -= granules;
   // Largest first, so that a piece's size does not depend on which extents happened to be free.
   std::stable_sort(out->begin(), out->end(),
                    [](const Extent* a, const Extent* b) { return a->granules > b->granules; });
@@ -274,7 +286,6 @@ void Engine::look_again(Lock& lock) {
 // the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
 // anything, so nothing will become free; or it has been waited for often enough.
 bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
-  constexpr uint32_t kTurns = 64;
   if (!pin_registry_.any_pins(pins)) return false;
   if (pins != nullptr && ++pins->turns > kTurns) return false;
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
