@@ -16,6 +16,7 @@
 
 #include "interpose/engine/engine.h"
 #include "tests/unit/engine/model/device.h"
+#include "tests/unit/engine/model/kernel.h"
 #include "tests/unit/engine/model/policy.h"
 #include "tests/unit/engine/model/port.h"
 
@@ -39,13 +40,6 @@ struct Settings {
   uint64_t min_granules = 1;
   uint64_t slot_chunk_granules = 1;
   Policy* policy = nullptr;  // null: the world's own, `policy`
-};
-
-enum class Mode : uint8_t {
-  kWrite,    // writes all, reads nothing
-  kUpdate,   // reads all, writes all
-  kRead,     // reads all
-  kNothing,  // named but not touched: a phantom
 };
 
 struct Arg {
