@@ -105,8 +105,8 @@ bool read(const dl_phdr_info& info, Object* object) {
 }
 
 bool is_slot(uint32_t type) {
-  for (const uint32_t slot : {OFFLOAD_SLOT_RELOCATIONS}) {
-    if (type == slot) return true;
+  for (const int slot : {OFFLOAD_SLOT_RELOCATIONS}) {
+    if (type == static_cast<uint32_t>(slot)) return true;
   }
   return false;
 }

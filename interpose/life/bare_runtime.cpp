@@ -49,7 +49,7 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
 
 // --- what would throw, and cannot happen
 
-namespace std {
+namespace std {  // NOLINT(cert-dcl58-cpp): in place of libstdc++'s own
 const nothrow_t nothrow{};
 void __throw_length_error(const char*) {
   abort();

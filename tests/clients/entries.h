@@ -16,14 +16,15 @@ namespace clients {
   ENTRY(cuDevicePrimaryCtxRetain)                                                                  \
   ENTRY(cuDevicePrimaryCtxReset)                                                                   \
   ENTRY(cuCtxCreate)                                                                               \
-  ENTRY(cuCtxDestroy) ENTRY(cuCtxSetCurrent) ENTRY(cuCtxSynchronize) ENTRY(cuModuleLoadData)       \
-      ENTRY(cuModuleGetFunction) ENTRY(cuModuleUnload) ENTRY(cuMemAlloc) ENTRY(cuMemAllocPitch)    \
-          ENTRY(cuMemFree) ENTRY(cuMemAllocAsync) ENTRY(cuMemAllocFromPoolAsync) ENTRY(            \
-              cuMemFreeAsync) ENTRY(cuMemcpyHtoD) ENTRY(cuMemcpyDtoH) ENTRY(cuMemcpyHtoDAsync)     \
-              ENTRY(cuMemcpyDtoHAsync) ENTRY(cuMemcpyDtoDAsync) ENTRY(cuMemcpyAsync) ENTRY(        \
-                  cuMemcpy) ENTRY(cuMemcpy2D) ENTRY(cuMemcpy2DAsync) ENTRY(cuMemsetD32)            \
-                  ENTRY(cuMemsetD32Async) ENTRY(cuMemsetD8) ENTRY(cuMemsetD2D32) ENTRY(            \
-                      cuLaunchKernel) ENTRY(cuLaunchKernelEx) ENTRY(cuLaunchCooperativeKernel)     \
+  ENTRY(cuCtxDestroy)                                                                              \
+  ENTRY(cuCtxSetCurrent)                                                                           \
+  ENTRY(cuCtxSynchronize) ENTRY(cuModuleLoadData) ENTRY(cuModuleGetFunction) ENTRY(cuModuleUnload) \
+      ENTRY(cuMemAlloc) ENTRY(cuMemAllocPitch) ENTRY(cuMemFree) ENTRY(cuMemAllocAsync) ENTRY(      \
+          cuMemAllocFromPoolAsync) ENTRY(cuMemFreeAsync) ENTRY(cuMemcpyHtoD) ENTRY(cuMemcpyDtoH)   \
+          ENTRY(cuMemcpyHtoDAsync) ENTRY(cuMemcpyDtoHAsync) ENTRY(cuMemcpyDtoDAsync)               \
+              ENTRY(cuMemcpyAsync) ENTRY(cuMemcpy) ENTRY(cuMemcpy2D) ENTRY(cuMemcpy2DAsync) ENTRY( \
+                  cuMemsetD32) ENTRY(cuMemsetD32Async) ENTRY(cuMemsetD8) ENTRY(cuMemsetD2D32)      \
+                  ENTRY(cuLaunchKernel) ENTRY(cuLaunchKernelEx) ENTRY(cuLaunchCooperativeKernel)   \
                       ENTRY(cuLaunchHostFunc) ENTRY(cuStreamCreate) ENTRY(cuStreamDestroy) ENTRY(  \
                           cuStreamSynchronize) ENTRY(cuStreamWaitEvent) ENTRY(cuStreamWaitValue32) \
                           ENTRY(cuStreamWriteValue32) ENTRY(cuEventCreate) ENTRY(cuEventRecord)    \

@@ -12,7 +12,7 @@ TEST(Checksum, SeesEachByteAndTheirOrder) {
   std::vector<uint8_t> data(1003);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 7);
   const uint64_t sum = checksum(data.data(), data.size(), kChecksumSeed);
-  for (const size_t at : {0, 1, 500, 1000, 1002}) {
+  for (const size_t at : {0u, 1u, 500u, 1000u, 1002u}) {
     data[at] ^= 1;
     EXPECT_NE(checksum(data.data(), data.size(), kChecksumSeed), sum) << at;
     data[at] ^= 1;
