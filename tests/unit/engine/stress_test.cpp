@@ -161,8 +161,8 @@ class Stress {
     std::vector<Tensor> mine;
     for (int i = 0; i < steps; ++i) {
       const uint64_t what = random() % 10;
-      if (what < 3 && mine.size() < 8) {
-        Tensor fresh{0, what == 0 ? 1024 : (1 + random() % 5) * kGranule, 0};
+      if (what < 3 && mine.size() < 12) {  // more than the device holds, whoever runs meanwhile
+        Tensor fresh{0, what == 0 ? 1024 : (1 + random() % 9) * kGranule, 0};
         const Status status =
             random() % 2 == 0 ? engine_->allocate(fresh.bytes, &pins, &fresh.address)
                               : engine_->allocate_async(fresh.bytes, stream, &pins, &fresh.address);
