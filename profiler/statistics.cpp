@@ -84,18 +84,20 @@ void Statistics::set_reason(Reason reason) {
   reason_.compare_exchange_strong(none, static_cast<int>(reason), std::memory_order_relaxed);
 }
 
-void Statistics::moved_out(std::uint64_t bytes, std::uint64_t device_ns) {
+void Statistics::moved_out(std::uint64_t buffer_bytes, std::uint64_t bytes,
+                           std::uint64_t device_ns) {
   bytes_out.add(bytes);
   copies_out.add();
   copy_out_ns.add(device_ns);
-  top_.moved(bytes, true);
+  top_.moved(buffer_bytes, bytes, true);
 }
 
-void Statistics::moved_in(std::uint64_t bytes, std::uint64_t device_ns) {
+void Statistics::moved_in(std::uint64_t buffer_bytes, std::uint64_t bytes,
+                          std::uint64_t device_ns) {
   bytes_in.add(bytes);
   copies_in.add();
   copy_in_ns.add(device_ns);
-  top_.moved(bytes, false);
+  top_.moved(buffer_bytes, bytes, false);
 }
 
 void Statistics::read(Snapshot& snapshot) const {

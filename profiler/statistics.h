@@ -130,8 +130,8 @@ class Statistics {
   void set_reason(Reason reason);
 
   // A buffer of this size was copied. Takes a short lock of its own: for copies, not for launches.
-  void moved_out(std::uint64_t bytes, std::uint64_t device_ns);
-  void moved_in(std::uint64_t bytes, std::uint64_t device_ns);
+  void moved_out(std::uint64_t buffer_bytes, std::uint64_t bytes, std::uint64_t device_ns);
+  void moved_in(std::uint64_t buffer_bytes, std::uint64_t bytes, std::uint64_t device_ns);
 
   // Consistent enough for a report: each number is exact once the program is quiet.
   void read(Snapshot& snapshot) const;

@@ -7,7 +7,7 @@
 
 namespace offload {
 
-void TopBuffers::moved(std::uint64_t buffer_bytes, bool out) {
+void TopBuffers::moved(std::uint64_t buffer_bytes, std::uint64_t bytes, bool out) {
   SpinGuard guard(lock_);
   Entry* end = entries_ + count_;
   Entry* entry = std::find_if(
@@ -23,7 +23,7 @@ void TopBuffers::moved(std::uint64_t buffer_bytes, bool out) {
                    .moved_bytes = entry->moved_bytes,
                    .error_bytes = entry->moved_bytes};
   }
-  entry->moved_bytes += buffer_bytes;
+  entry->moved_bytes += bytes;
   ++(out ? entry->copies_out : entry->copies_in);
 }
 

@@ -27,7 +27,8 @@ class TopBuffers {
   };
 
   constexpr TopBuffers() = default;
-  void moved(std::uint64_t buffer_bytes, bool out);
+  // `bytes` of a buffer: all of it, or the part that was away.
+  void moved(std::uint64_t buffer_bytes, std::uint64_t bytes, bool out);
   // The entries that moved most, first the largest; returns how many.
   std::size_t read(std::span<Entry> entries) const;
 

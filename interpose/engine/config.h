@@ -15,8 +15,9 @@ enum class EvictedShows : uint8_t {
 struct EngineConfig {
   uint64_t granularity = 2ull << 20;  // bytes of the smallest extent
   uint64_t limit_bytes = 0;           // M_total: what may be mapped on the device
-  uint64_t window_bytes = 0;  // address space reserved; 0: from limit_bytes and host_limit_bytes
-  uint64_t host_limit_bytes = 0;            // what slots may take
+  uint64_t device_bytes = 0;      // what the card has; 0: limit_bytes. The limit once nothing moves
+  uint64_t window_bytes = 0;      // address space reserved; 0: from the three others
+  uint64_t host_limit_bytes = 0;  // what slots may take
   uint64_t min_size_bytes = 4ull << 20;     // smaller requests come from slabs and never move
   uint64_t slot_chunk_bytes = 64ull << 20;  // pinned at once
   uint32_t grace_ops = 16;

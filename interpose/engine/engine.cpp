@@ -16,7 +16,8 @@ namespace {
 // buffer, freed addresses that wait for their fence, and ranges that do not fit together all come
 // out of it.
 uint64_t default_window_bytes(const EngineConfig& config) {
-  const uint64_t working = config.limit_bytes + config.host_limit_bytes;
+  const uint64_t working =
+      std::max(config.limit_bytes, config.device_bytes) + config.host_limit_bytes;
   const uint64_t least = 4096 * config.granularity;
   return std::bit_ceil(std::max(8 * working, least));
 }
@@ -40,7 +41,7 @@ Status Engine::initialise() {
   Status status = window_.reserve(port_, bytes, config_.granularity);
   if (status != Status::kOk) return status;
   status = extents_.initialise(config_.granularity, config_.limit_bytes,
-                               config_.limit_bytes + config_.host_limit_bytes,
+                               std::max(config_.limit_bytes, config_.device_bytes),
                                config_.largest_extent_granules);
   if (status != Status::kOk) return status;
   return slots_.initialise(config_.granularity, config_.host_limit_bytes,

@@ -36,9 +36,9 @@ void Transfers::collect() {
       if (first.begin != nullptr) streams_.recycle_timed(first.begin);
       const Transfer& done = first.transfer;
       if (done.lane == Lane::kOut) {
-        statistics_.moved_out(done.bytes, done.device_ns);
+        statistics_.moved_out(done.buffer_bytes, done.bytes, done.device_ns);
       } else {
-        statistics_.moved_in(done.bytes, done.device_ns);
+        statistics_.moved_in(done.buffer_bytes, done.bytes, done.device_ns);
       }
       if (sink_ != nullptr) sink_(done, context_);
       lane.pop_front();

@@ -15,6 +15,17 @@ namespace {
 }
 }  // namespace
 
+#ifndef OFFLOAD_SANITIZED
+// What mimalloc finds in place of the environment (scripts/cmake/mimalloc.cmake).
+extern "C" {
+static char* no_variables[] = {nullptr};
+[[gnu::visibility("hidden")]] char** offload_no_environment = no_variables;
+[[gnu::visibility("hidden")]] char* offload_no_variable(const char*) {
+  return nullptr;
+}
+}
+#endif
+
 // Sanitizers only see what goes through malloc.
 #ifdef OFFLOAD_SANITIZED
 void* own_allocate(size_t bytes) {

@@ -59,6 +59,7 @@ EngineConfig make_config(const Device& device, bool move) {
   const Options& wanted = options();
   EngineConfig config;
   config.granularity = device.granularity;
+  config.device_bytes = device.total_bytes;
   config.limit_bytes = std::min(wanted.gpu_limit.of(device.total_bytes), device.free_bytes);
   config.host_limit_bytes = move ? wanted.host_limit.of(read_host_memory().headroom_bytes()) : 0;
   config.min_size_bytes = wanted.min_size_bytes;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mimalloc's static library defines malloc, free, strdup and operator new for the whole program. It is
-# linked into one object whose only global names are mi_*, so that it can override nobody's malloc.
+# linked into one object whose only global names are mi_*, so that it can override nobody's malloc. The program's
+# MIMALLOC_* variables are for the program's mimalloc: ours finds an empty environment (interpose/life/heap.cpp).
 file(GLOB _mimalloc_archives
      ${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/cmeel.prefix/lib*/libmimalloc.a
      ${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/cmeel.prefix/lib*/mimalloc-*/libmimalloc.a
@@ -18,7 +19,8 @@ get_filename_component(_mimalloc_include ${_mimalloc_header} DIRECTORY)
 set(_mimalloc_object ${CMAKE_BINARY_DIR}/mimalloc_local.o)
 add_custom_command(OUTPUT ${_mimalloc_object}
   COMMAND ${CMAKE_LINKER} -r --whole-archive ${_mimalloc_archive} -o ${_mimalloc_object}.all
-  COMMAND ${CMAKE_OBJCOPY} -w --keep-global-symbol=mi_* ${_mimalloc_object}.all ${_mimalloc_object}
+  COMMAND ${CMAKE_OBJCOPY} -w --keep-global-symbol=mi_*
+    --redefine-sym environ=offload_no_environment --redefine-sym getenv=offload_no_variable ${_mimalloc_object}.all ${_mimalloc_object}
   DEPENDS ${_mimalloc_archive} VERBATIM)
 add_custom_target(mimalloc_local_object DEPENDS ${_mimalloc_object})
 add_library(offload_mimalloc INTERFACE)

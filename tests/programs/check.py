@@ -186,6 +186,14 @@ def bad_options_are_silent():
     expect(error == "", error)
 
 
+def allocator_variables():
+    """The program's mimalloc may be told to speak; ours stays silent."""
+    for variable in ("MIMALLOC_VERBOSE", "MIMALLOC_SHOW_STATS", "MIMALLOC_SHOW_ERRORS"):
+        status, _, error = expect_same(["/bin/true"], clean_environment(**{variable: "1"}))
+        expect(status == 0 and error == "", f"{variable}: {error}")
+        expect_same([path("programs", "quiet_end"), "normal"], on_simulated_gpu(**{variable: "1"}))
+
+
 def start_time():
     """Less than 5 ms more per process, by the median of 50 pairs taken alternately."""
     environment = clean_environment()

@@ -39,6 +39,20 @@ TEST(Keep, WhatIsKeptIsThereAndStays) {
   });
 }
 
+TEST(Retire, AllThatTheCardHasCanBeHadThen) {
+  set_log_sink([](std::string_view) {});
+  expect_holds({.device_granules = 4, .card_granules = 400}, [](World& w) {
+    const int s = w.add_stream();
+    w.op(s, {write(w.allocate(granules(2)))});
+    w.engine->retire("a test", w.pins());
+    for (int i = 0; i < 199; ++i) {
+      const int next = w.allocate(granules(2));
+      ASSERT_GE(next, 0) << "after " << i;
+      w.op(s, {write(next)});
+    }
+  });
+}
+
 TEST(Retire, EverythingComesHomeAndNothingMovesAfter) {
   set_log_sink([](std::string_view) {});
   expect_holds({.device_granules = 4, .card_granules = 8}, [](World& w) {

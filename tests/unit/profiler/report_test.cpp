@@ -39,8 +39,8 @@ Snapshot busy_run() {
   s->mapped_bytes.subtract(20 * kMiB);
   s->host_bytes.add(100 * kMiB);
   s->host_bytes.subtract(kMiB);
-  for (int i = 0; i < 10; ++i) s->moved_out(50000000, 2000000);
-  for (int i = 0; i < 9; ++i) s->moved_in(50000000, 1000000);
+  for (int i = 0; i < 10; ++i) s->moved_out(50000000, 50000000, 2000000);
+  for (int i = 0; i < 9; ++i) s->moved_in(50000000, 50000000, 1000000);
   s->demand_misses.add(2);
   s->exposed_ns.add(12500000);
   s->waited(HostWait::slots, 1500000);

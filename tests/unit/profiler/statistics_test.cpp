@@ -59,7 +59,7 @@ TEST(Statistics, ManyThreadsLoseNothing) {
         s->add_live(3);
         s->waited(HostWait::slots, 2);
         if (i % 2 == 0) s->remove_live(3);
-        s->moved_out(4096, 1);
+        s->moved_out(4096, 4096, 1);
       }
     });
   }

@@ -8,9 +8,9 @@ namespace {
 
 TEST(TopBuffers, SumsEachSizeBothWays) {
   TopBuffers top;
-  for (int i = 0; i < 3; ++i) top.moved(100, true);
-  for (int i = 0; i < 2; ++i) top.moved(100, false);
-  top.moved(1000, true);
+  for (int i = 0; i < 3; ++i) top.moved(100, 100, true);
+  for (int i = 0; i < 2; ++i) top.moved(100, 100, false);
+  top.moved(1000, 1000, true);
   TopBuffers::Entry entries[TopBuffers::kReported];
   ASSERT_EQ(top.read(entries), 2u);
   EXPECT_EQ(entries[0].buffer_bytes, 1000u);
@@ -21,9 +21,19 @@ TEST(TopBuffers, SumsEachSizeBothWays) {
   EXPECT_EQ(entries[1].error_bytes, 0u);
 }
 
+TEST(TopBuffers, APartOfABufferIsThatBuffers) {
+  TopBuffers top;
+  top.moved(100, 60, true);
+  top.moved(100, 40, true);
+  TopBuffers::Entry entries[TopBuffers::kReported];
+  ASSERT_EQ(top.read(entries), 1u);
+  EXPECT_EQ(entries[0].buffer_bytes, 100u);
+  EXPECT_EQ(entries[0].moved_bytes, 100u);
+}
+
 TEST(TopBuffers, ReportsTheLargestFirst) {
   TopBuffers top;
-  for (std::uint64_t size = 1; size <= 30; ++size) top.moved(size * 10, true);
+  for (std::uint64_t size = 1; size <= 30; ++size) top.moved(size * 10, size * 10, true);
   TopBuffers::Entry entries[TopBuffers::kReported];
   ASSERT_EQ(top.read(entries), TopBuffers::kReported);
   for (std::size_t i = 0; i < TopBuffers::kReported; ++i) {
@@ -35,9 +45,9 @@ TEST(TopBuffers, WhatMovesMostSurvivesAStreamOfOthers) {
   TopBuffers top;
   // The heavy ones come again and again between thousands of sizes that come once.
   for (std::uint64_t round = 0; round < 1000; ++round) {
-    top.moved(5000, true);
-    top.moved(7000, false);
-    top.moved(100 + round, true);
+    top.moved(5000, 5000, true);
+    top.moved(7000, 7000, false);
+    top.moved(100 + round, 100 + round, true);
   }
   TopBuffers::Entry entries[TopBuffers::kReported];
   top.read(entries);

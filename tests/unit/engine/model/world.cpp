@@ -13,10 +13,16 @@ namespace offload::model {
 
 namespace {
 
+uint64_t card_bytes(const Settings& settings) {
+  return (settings.card_granules != 0 ? settings.card_granules : settings.device_granules) *
+         kGranule;
+}
+
 EngineConfig config_of(const Settings& settings) {
   EngineConfig config;
   config.granularity = kGranule;
   config.limit_bytes = settings.device_granules * kGranule;
+  config.device_bytes = card_bytes(settings);
   config.host_limit_bytes = settings.host_granules * kGranule;
   config.min_size_bytes = settings.min_granules * kGranule;
   config.slot_chunk_bytes = settings.slot_chunk_granules * kGranule;
@@ -30,11 +36,6 @@ EngineConfig config_of(const Settings& settings) {
   config.verify = settings.verify;
   config.free_is_fenced = settings.fenced_free;
   return config;
-}
-
-uint64_t card_bytes(const Settings& settings) {
-  return (settings.card_granules != 0 ? settings.card_granules : settings.device_granules) *
-         kGranule;
 }
 
 }  // namespace
