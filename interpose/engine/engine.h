@@ -282,8 +282,8 @@ class Engine {
   OwnDeque<PieceJob> leaving_;  // EVG pieces by age of their eviction
   OwnDeque<PieceJob> piece_jobs_;
   OwnDeque<AddressJob*> address_jobs_;
-  Fence given_out_;      // what must pass before blocks that no stream allocated may be used
-  uint64_t let_go_ = 0;  // how often the mutex was let go in the midst of something
+  Fence given_out_;        // what must pass before blocks that no stream allocated may be used
+  uint64_t let_go_ = 0;    // how often the mutex was let go in the midst of something
   uint64_t gathered_ = 0;  // granules that threads hold which look for more
   uint64_t leaving_bytes_ = 0;
   uint64_t next_id_ = 1;

@@ -15,7 +15,6 @@ namespace {
 }
 }  // namespace
 
-#ifndef OFFLOAD_SANITIZED
 // What mimalloc finds in place of the environment (scripts/cmake/mimalloc.cmake).
 extern "C" {
 static char* no_variables[] = {nullptr};
@@ -24,7 +23,6 @@ static char* no_variables[] = {nullptr};
   return nullptr;
 }
 }
-#endif
 
 // Sanitizers only see what goes through malloc.
 #ifdef OFFLOAD_SANITIZED
