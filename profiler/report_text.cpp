@@ -70,6 +70,10 @@ void write_traffic(const Snapshot& s, Sink out) {
   line(out, "demand misses", "%llu", Number{s.demand_misses});
   line(out, "exposed time", "%s that the device stood waiting for copies",
        format_seconds(s.exposed_ns).c_str());
+  if (s.in_place_operations > 0) {
+    line(out, "in place", "%llu operations used %s in host memory: they name more than fits",
+         Number{s.in_place_operations}, format_size(s.in_place_bytes).c_str());
+  }
   line(out, "remapping", "%s of host time in %llu calls", format_seconds(s.remap_ns).c_str(),
        Number{s.remaps});
 }

@@ -44,7 +44,8 @@ enum class PieceState : uint8_t { kResident, kLeaving, kHost };  // RES, EVG, HO
 struct Piece {
   PieceState state = PieceState::kResident;
   bool busy = false;  // somebody maps, unmaps or waits here without the mutex: everybody else waits
-  bool has_copy = false;  // the slot holds content (a buffer never used has none)
+  bool has_copy = false;       // the slot holds content (a buffer never used has none)
+  bool used_in_place = false;  // ops have written the slot since the copy
   uint32_t granules = 0;
   uint64_t offset = 0;       // bytes from the buffer's address
   Extent* extent = nullptr;  // kResident, kLeaving
@@ -85,6 +86,7 @@ struct Buffer {
   uint64_t birth_op = 0;
   uint64_t moved_bytes = 0;
   uint32_t live_index = 0;  // in Engine::live_
+  uint32_t in_place = 0;    // ops being submitted that may use it where it is: nobody moves it
   OwnVector<Piece> pieces;
   Fence fill;              // what gave it its extents
   Fence parked;            // kParked

@@ -169,9 +169,14 @@ class Engine {
   Extent* extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* status);
   bool show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock);
 
+  // in_place.cpp
+  Status show_slot(Buffer& buffer, Piece& piece, Lock& lock);
+  Status use_in_place(ThreadPins& pins, Lock& lock);
+  void end_in_place(ThreadPins& pins, Point op);
+
   // verify.cpp
   void verify_leave(Piece& piece, const Slot& slot, Point copied);
-  void verify_slot(const Buffer& buffer, const Piece& piece);
+  void verify_slot(Piece& piece);
   void verify_return(const Buffer& buffer, const Piece& piece, Point copied);
 
   // room.cpp

@@ -89,6 +89,7 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
         again = true;
         break;
       }
+      if (status == Status::kOutOfMemory) return use_in_place(pins, lock);
       if (status != Status::kOk) return status;
     }
     // More was named than the list holds: whatever is away may have been.
@@ -103,7 +104,8 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
 }
 
 void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
-  if (buffer.state.load(std::memory_order_relaxed) != BufferState::kResident) return;
+  const BufferState state = buffer.state.load(std::memory_order_relaxed);
+  if (state != BufferState::kResident && buffer.in_place == 0) return;
   if (bit_set(buffer.waited.load(std::memory_order_relaxed), stream)) return;
   if (holds(Clause::kUserWaitsFill)) streams_.wait(stream, buffer.fill);
   const uint64_t bits = holds(Clause::kEachStreamWaitsFill)
@@ -116,6 +118,8 @@ void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
   uint64_t op = 0;
   const uint64_t position = streams_.advance(stream, &op);
   for (uint32_t i = 0; i < pins.collected; ++i) pins.at(i)->note_use(stream, position, op);
+  if (pins.in_place) [[unlikely]]
+    end_in_place(pins, {stream, position});
   if (pins.overflow.load(std::memory_order_relaxed)) {
     const Lock lock(mutex_);
     for (Buffer* buffer : live_) buffer->note_use(stream, position, op);

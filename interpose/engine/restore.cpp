@@ -61,7 +61,7 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
     const StreamIndex in = streams_.lane(Lane::kIn);
     if (holds(Clause::kRestoreWaitsFence)) streams_.wait(in, extent->fence);
     if (holds(Clause::kRestoreWaitsCopied)) streams_.wait(in, piece.copied);
-    if (config_.verify) verify_slot(buffer, piece);
+    if (config_.verify) verify_slot(piece);
     if (*begin == nullptr) *begin = transfers_.begin(Lane::kIn);
     const uint64_t bytes = bytes_of(piece);
     for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
@@ -101,6 +101,7 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
   piece.extent = extent;
   piece.shown = extent;
   piece.slot = nullptr;
+  piece.used_in_place = false;
   piece.state = PieceState::kResident;
   ++piece.serial;
   return Status::kOk;
@@ -140,6 +141,12 @@ bool Engine::show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock) {
     piece.shown = nullptr;
   }
   if (piece.slot != nullptr && piece.slot->mapped) {
+    if (piece.used_in_place) {
+      piece.busy = true;
+      wait_on_host(piece.leave, HostWait::oversized_operation, lock);
+      piece.busy = false;
+      changed_.notify_all();
+    }
     if (timed_unmap(at, bytes) != Status::kOk) return false;
     piece.slot->mapped = false;
   }

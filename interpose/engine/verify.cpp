@@ -33,7 +33,12 @@ void Engine::verify_leave(Piece& piece, const Slot& slot, Point copied) {
   if (device != piece.checksum) report(statistics_, "a buffer's copy in host memory");
 }
 
-void Engine::verify_slot(const Buffer&, const Piece& piece) {
+void Engine::verify_slot(Piece& piece) {
+  if (piece.used_in_place) {
+    for (const Point& point : piece.copied) streams_.synchronize(point);
+    piece.checksum = port_.checksum_host(piece.slot->home, bytes_of(piece));
+    return;
+  }
   if (port_.checksum_host(piece.slot->home, bytes_of(piece)) != piece.checksum) {
     report(statistics_, "a buffer's copy changed while it was in host memory");
   }

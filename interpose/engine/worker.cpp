@@ -134,6 +134,7 @@ void Engine::stop_worker() {
 }
 
 void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
+  while (buffer.in_place != 0 && holds(Clause::kInPlaceStays)) look_again(lock);
   for (size_t i = 0; i < buffer.pieces.size();) {
     if (buffer.pieces[i].busy) {
       look_again(lock);

@@ -393,8 +393,50 @@ TEST(Rows, NothingMovesWhenOnlyWatching) {
   });
 }
 
-TEST(Rows, WhatIsTooLargeIsRefusedAndNothingIsLost) {
+TEST(Rows, AnOpThatUsesMoreThanThereIsRuns) {
+  set_log_sink([](std::string_view) {});
   expect_holds(kFour, [](World& w) {
+    const int s = w.add_stream();
+    const int t = w.add_stream();
+    const int a = w.allocate(granules(3));
+    const int b = w.allocate(granules(3));
+    w.op(s, {write(a)});
+    w.op(s, {write(b)});
+    w.op(s, {update(a), update(b)});
+    EXPECT_EQ(w.statistics->in_place_operations.get(), 1u);
+    EXPECT_EQ(w.statistics->in_place_bytes.get(), granules(2));
+    // Again, on another stream, then each alone.
+    w.op(t, {update(b), update(a)});
+    w.op(s, {update(a)});
+    w.op(t, {update(b)});
+    w.check(a);
+    w.check(b);
+    // Used in place for the first time, and freed so.
+    const int c = w.allocate(granules(3));
+    w.op(s, {write(c), update(a)});
+    w.free_async(a, s);
+    w.check(b);
+    w.check(c);
+  });
+}
+
+TEST(Rows, ARoundTripInPlaceIsVerified) {
+  set_log_sink([](std::string_view) {});
+  expect_holds({.device_granules = 4, .verify = true}, [](World& w) {
+    const int s = w.add_stream();
+    const int a = w.allocate(granules(3));
+    const int b = w.allocate(granules(3));
+    w.op(s, {write(a)});
+    w.op(s, {write(b)});
+    w.op(s, {update(a), update(b)});
+    w.check(a);
+    w.check(b);
+    EXPECT_EQ(w.statistics->verify_failures.get(), 0u);
+  });
+}
+
+TEST(Rows, WhatIsTooLargeIsRefusedAndNothingIsLost) {
+  expect_holds({.device_granules = 4, .evicted = EvictedShows::kNothing}, [](World& w) {
     const int s = w.add_stream();
     const int a = w.allocate(granules(3));
     const int b = w.allocate(granules(3));
