@@ -43,8 +43,7 @@ enum class Clause {
   kFailedMapKeepsFence,     // an extent whose map failed goes back with its fence
   kRestoreReserve,          // one slot is kept for evictions that a restore needs
   kPinsDroppedToWait,       // a thread that waits for room holds no pins
-  kInPlaceWaitsLeave,       // a slot is shown for an op once nobody uses what the address showed
-  kInPlaceWaitsCopied,      // and once the copy into it has passed
+  kInPlaceWaitsCopied,      // a slot is shown for an op only once e2 has passed, and e1 with it
   kInPlaceStays,            // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,            // what it used changes hands behind it
   kExternalFlag,            // nothing that may stand behind an external flag is waited for

@@ -18,14 +18,12 @@ Status Engine::show_slot(Buffer& buffer, Piece& piece, Lock& lock) {
   if (slot == nullptr || slot->handle == 0 || slot->granules != piece.granules)
     return Status::kOutOfMemory;
   if (slot->mapped) return Status::kOk;
-  const bool passed = streams_.passed(piece.leave) && streams_.passed(piece.copied);
-  if (!passed && holds(Clause::kExternalFlag) && streams_.external_wait_pending())
+  if (holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+      !streams_.passed(piece.copied))
     return Status::kOutOfMemory;
   const uint64_t let_go = let_go_;
   piece.busy = true;
-  if (holds(Clause::kInPlaceWaitsLeave))
-    wait_on_host(piece.leave, HostWait::oversized_operation, lock);
-  if (holds(Clause::kInPlaceWaitsCopied))
+  if (holds(Clause::kInPlaceWaitsCopied))  // and so for e1, which the copy waited for
     wait_on_host(piece.copied, HostWait::oversized_operation, lock);
   const Address at = address_of(buffer, piece);
   const uint64_t bytes = bytes_of(piece);

@@ -40,6 +40,10 @@ Status Engine::restore(Buffer& buffer, ThreadPins* pins, Lock& lock) {
 Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Lock& lock,
                              Event* begin) {
   Status status = Status::kOk;
+  // Ops that used it in place may stand behind an external flag.
+  if (piece.used_in_place && holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+      !streams_.passed(piece.leave))
+    return Status::kOutOfMemory;
   Extent* extent = extent_for(piece, pins, lock, &status);
   // The mutex may have been let go then: the buffer may have been freed, the piece brought back.
   if (extent == nullptr) return status;

@@ -166,13 +166,14 @@ std::vector<Scenario> give_scenarios() {
   const Settings three = {.device_granules = 3};
   const Settings four = {.device_granules = 4};
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
+  const Settings never_in_place = {.device_granules = 4, .evicted = EvictedShows::kNothing};
   return {
       {Clause::kUseCancels, "UseCancels", four, use_while_leaving},
       {Clause::kFreeCancels, "FreeCancels", four, free_while_leaving},
       {Clause::kCalledOffCopyReads, "CalledOffCopyReads", three, called_off_copy_waits},
       {Clause::kParkKeepsFence, "ParkKeepsFence", two, parked_is_reused},
       {Clause::kFreeHasPosition, "FreeHasPosition", four, free_behind_a_wait},
-      {Clause::kParkHoldsFill, "ParkHoldsFill", four, freed_while_it_returns},
+      {Clause::kParkHoldsFill, "ParkHoldsFill", never_in_place, freed_while_it_returns},
       {Clause::kAllocationHasPosition, "AllocationHasPosition", ones, waits_for_everything},
       {Clause::kBlockKeepsFence, "BlockKeepsFence", ones, block_passes_on},
       {Clause::kNewStreamWaits, "NewStreamWaits", ones, block_for_a_new_stream},
