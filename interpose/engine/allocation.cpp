@@ -77,7 +77,8 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     const uint32_t granules =
         Slabs::slab_granules(block_bytes, config_.granularity, extents_.largest());
     OwnVector<Extent*> extents;
-    if (!leaves_reserve(granules) || !take_extents(granules, pins, lock, &extents)) {
+    if (!leaves_reserve(granules) || !leaves_room_to_swap(granules) ||
+        !take_extents(granules, pins, lock, &extents)) {
       return Status::kOutOfMemory;
     }
     Fence fence;
@@ -142,9 +143,8 @@ Buffer* Engine::new_buffer() {
 
 Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
                               Address* out) {
+  if (bytes > std::min(extents_.limit_bytes(), window_.bytes())) return Status::kOutOfMemory;
   const uint64_t needed = (bytes + config_.granularity - 1) / config_.granularity;
-  if (needed > window_.bytes() / config_.granularity) return Status::kOutOfMemory;
-  if (needed * config_.granularity > extents_.limit_bytes()) return Status::kOutOfMemory;
   const auto granules = static_cast<uint32_t>(needed);
 
   if (!leaves_reserve(granules)) return Status::kOutOfMemory;
@@ -203,7 +203,6 @@ void Engine::born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock
   buffer.kept = 0;
   buffer.moved_bytes = 0;
   buffer.last_op.store(0, std::memory_order_relaxed);
-  buffer.has_content.store(false, std::memory_order_relaxed);
   buffer.names_others.store(false, std::memory_order_relaxed);
   buffer.use_overflow.store(false, std::memory_order_relaxed);
   for (std::atomic<uint64_t>& use : buffer.use) use.store(0, std::memory_order_relaxed);

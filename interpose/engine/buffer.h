@@ -44,7 +44,6 @@ enum class PieceState : uint8_t { kResident, kLeaving, kHost };  // RES, EVG, HO
 struct Piece {
   PieceState state = PieceState::kResident;
   bool busy = false;  // somebody maps, unmaps or waits here without the mutex: everybody else waits
-  bool has_copy = false;       // the slot holds content (a buffer never used has none)
   bool used_in_place = false;  // ops have written the slot since the copy
   uint32_t granules = 0;
   uint64_t offset = 0;       // bytes from the buffer's address
@@ -73,7 +72,6 @@ struct Buffer {
   std::atomic<uint64_t> use[kUseSlots]{};  // last op on each stream: (index + 1) << 48 | position
   std::atomic<bool> use_overflow{false};   // more streams than that: every stream counts
   std::atomic<uint64_t> last_op{0};        // number of the device's op that named it last
-  std::atomic<bool> has_content{false};    // some op named it since its birth
   std::atomic<bool> names_others{false};   // holds a table of pointers
 
   // Under the engine's mutex.
@@ -96,8 +94,6 @@ struct Buffer {
   void note_use(StreamIndex stream, uint64_t position, uint64_t op) {
     const uint64_t tag = static_cast<uint64_t>(stream + 1) << 48;
     last_op.store(op, std::memory_order_relaxed);
-    if (!has_content.load(std::memory_order_relaxed))
-      has_content.store(true, std::memory_order_relaxed);
     for (std::atomic<uint64_t>& slot : use) {
       uint64_t seen = slot.load(std::memory_order_relaxed);
       if (seen == 0 &&

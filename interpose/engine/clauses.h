@@ -12,6 +12,7 @@ enum class Clause {
   kUseInLeave,         // e1 holds the uses
   kFillInLeave,        // e1 holds the fill: a buffer restored and never used is still being filled
   kAllStreamsInLeave,  // e1 holds every stream that named the buffer, not only the last
+  kUnnamedMayBeUsed,   // of what no op has named: all that was submitted to any stream
   kGrace,              // no eviction before `grace` ops have passed since the last named use
   kGraceStreams,       // e1 holds the streams that ran an op during grace
   kCopyOutWaitsLeave,  // the copy out waits for e1
@@ -29,24 +30,22 @@ enum class Clause {
   kBlockKeepsFence,        // a block of a slab remembers what it had to wait for, as a buffer does
   kNewStreamWaits,         // a stream may use blocks that were given out before it was seen
   kParkHoldsFill,  // a freed buffer's fence holds its fill: user streams do not drain our copies
-  kRestoreWaitsFence,       // the copy in waits for what still uses the extent
-  kRestoreWaitsCopied,      // and for its own eviction
-  kRestoreChecksLeave,      // an address shows something else only once e1 has passed
-  kRestoreSetsFill,         // fill = e3
-  kSlotKeepsFence,          // a slot is free again behind the copy that reads it
-  kUnusedRestoreKeepsFill,  // restored without a copy: fill = f and e1
-  kUnusedIsEvictable,       // a buffer that was never used can leave
-  kUnusedKeepsSlot,         // and holds a slot like any other
-  kWorkerWaitsLeave,        // an old address is unmapped only once e1 has passed
-  kSlotShownAfterCopied,    // the slot is shown only once e2 has passed
-  kAddressWaitsUnmap,       // an address is given out again only once unmapped
-  kFailedMapKeepsFence,     // an extent whose map failed goes back with its fence
-  kRestoreReserve,          // one slot is kept for evictions that a restore needs
-  kPinsDroppedToWait,       // a thread that waits for room holds no pins
-  kInPlaceWaitsCopied,      // a slot is shown for an op only once e2 has passed, and e1 with it
-  kInPlaceStays,            // while such an op is submitted, nobody brings home what it uses
-  kInPlaceIsUse,            // what it used changes hands behind it
-  kExternalFlag,            // nothing that may stand behind an external flag is waited for
+  kRestoreWaitsFence,     // the copy in waits for what still uses the extent
+  kRestoreWaitsCopied,    // and for its own eviction
+  kRestoreChecksLeave,    // an address shows something else only once e1 has passed
+  kRestoreSetsFill,       // fill = e3
+  kSlotKeepsFence,        // a slot is free again behind the copy that reads it
+  kUnusedIsEvictable,     // a buffer that no op has named can leave
+  kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed
+  kSlotShownAfterCopied,  // the slot is shown only once e2 has passed
+  kAddressWaitsUnmap,     // an address is given out again only once unmapped
+  kFailedMapKeepsFence,   // an extent whose map failed goes back with its fence
+  kRestoreReserve,        // one slot is kept for evictions that a restore needs
+  kPinsDroppedToWait,     // a thread that waits for room holds no pins
+  kInPlaceWaitsCopied,    // a slot is shown for an op only once e2 has passed, and e1 with it
+  kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
+  kInPlaceIsUse,          // what it used changes hands behind it
+  kExternalFlag,          // nothing that may stand behind an external flag is waited for
   kCount
 };
 

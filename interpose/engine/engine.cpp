@@ -166,7 +166,7 @@ void Engine::memory_info(uint64_t* free_bytes, uint64_t* total_bytes) {
   const uint64_t mapped = extents_.mapped_bytes();
   const uint64_t uncreated = config_.limit_bytes > mapped ? config_.limit_bytes - mapped : 0;
   *free_bytes = std::min(uncreated, extents_.uncreated_bytes()) + extents_.pool_bytes() +
-                parking_.granules() * config_.granularity;
+                (parking_.granules() + slabs_.empty_granules()) * config_.granularity;
   // What left the device still counts as the program's: it must never see less in all than it holds
   // and could have.
   *total_bytes = std::max(config_.limit_bytes, *free_bytes + live_bytes());

@@ -195,6 +195,7 @@ class Engine {
   Extent* take_pooled(uint32_t granules);
   Extent* take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status);
   bool leaves_reserve(uint32_t granules) const;
+  bool leaves_room_to_swap(uint32_t granules) const;
   bool take_extents(uint32_t granules, ThreadPins* pins, Lock& lock, OwnVector<Extent*>* out);
   void put_back(Extent* extent, const Fence& fence);
   bool reclaim_oldest_parked();
@@ -243,6 +244,7 @@ class Engine {
   void wait_on_host(Fence fence, HostWait cause, Lock& lock);
   Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
   Status timed_unmap(Address at, uint64_t bytes);
+  Status timed_copy(Lane lane, Address to, Address from, uint64_t bytes);
 
   uint64_t bytes_of(const Piece& piece) const { return piece.granules * config_.granularity; }
   Address address_of(const Buffer& buffer, const Piece& piece) const {
@@ -280,7 +282,7 @@ class Engine {
   Slots slots_;
   Slabs slabs_;
   Parking parking_;
-  mutable Tables tables_;
+  mutable Tables tables_{window_};
 
   OwnVector<Buffer*> live_;  // movable buffers
   Buffer* recycled_ = nullptr;

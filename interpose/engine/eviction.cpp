@@ -14,10 +14,10 @@ bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
   const bool half = state == BufferState::kMoving && resident_bytes(buffer) != 0;
   if (state != BufferState::kResident && !half) return false;
   if (buffer.kept != 0) return false;
-  const bool used = buffer.has_content.load(std::memory_order_relaxed);
-  if (!used && !holds(Clause::kUnusedIsEvictable)) return false;
+  const uint64_t named = buffer.last_op.load(std::memory_order_relaxed);
+  if (named == 0 && !holds(Clause::kUnusedIsEvictable)) return false;
   if (waive_grace || !holds(Clause::kGrace)) return true;
-  const uint64_t last = std::max(buffer.last_op.load(std::memory_order_relaxed), buffer.birth_op);
+  const uint64_t last = std::max(named, buffer.birth_op);
   return streams_.ops() >= last + config_.grace_ops;
 }
 
@@ -29,7 +29,8 @@ uint64_t Engine::resident_bytes(const Buffer& buffer) const {
   return bytes;
 }
 
-// e1: every use on every stream, the fill, and every stream that ran an op during grace.
+// e1: every use on every stream, the fill, and every stream that ran an op during grace. What no op
+// has named may have been used all the same, through pointers that we cannot see, by any.
 Fence Engine::leave_fence(const Buffer& buffer, bool waive_grace) {
   Fence leave;
   const uint64_t last = buffer.last_op.load(std::memory_order_relaxed);
@@ -44,6 +45,7 @@ Fence Engine::leave_fence(const Buffer& buffer, bool waive_grace) {
     }
     if (buffer.use_overflow.load(std::memory_order_relaxed)) leave.add(everything_submitted());
   }
+  if (last == 0 && holds(Clause::kUnnamedMayBeUsed)) leave.add(everything_submitted());
   if (holds(Clause::kGraceStreams) && last != 0) {
     for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {
       if (streams_.last_op(stream) < last) continue;
@@ -70,14 +72,13 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
     return 0;
   }
   uint64_t bytes = 0;
-  const bool written = buffer.has_content.load(std::memory_order_relaxed);
   std::optional<Event> begin;
   for (Piece& piece : buffer.pieces) {
     if (piece.state != PieceState::kResident) continue;
     if (!evict_piece(buffer, piece, leave, for_restore, &begin)) continue;
     bytes += bytes_of(piece);
   }
-  if (written && bytes != 0) {
+  if (bytes != 0) {
     transfers_.end(Lane::kOut, *begin, buffer, bytes);
     buffer.moved_bytes += bytes;
   } else if (begin.value_or(nullptr) != nullptr) {
@@ -92,49 +93,35 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
 // no slot leaves nothing on the lane.
 bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                          std::optional<Event>* begin) {
-  const bool written = buffer.has_content.load(std::memory_order_relaxed);
-  Slot* slot = nullptr;
-  if (written || holds(Clause::kUnusedKeepsSlot)) {
-    slot = take_slot(piece.granules, for_restore);
-    if (slot == nullptr) {
-      statistics_.set_reason(Reason::host_memory_exhausted);
-      return false;
-    }
+  Slot* slot = take_slot(piece.granules, for_restore);
+  if (slot == nullptr) {
+    statistics_.set_reason(Reason::host_memory_exhausted);
+    return false;
+  }
+  const StreamIndex out = streams_.lane(Lane::kOut);
+  if (!begin->has_value()) {
+    if (holds(Clause::kCopyOutWaitsLeave)) streams_.wait(out, leave);
+    *begin = transfers_.begin(Lane::kOut);
+  }
+  if (holds(Clause::kCopyOutWaitsSlot)) streams_.wait(out, slot->fence);
+  const uint64_t bytes = bytes_of(piece);
+  Status status = Status::kOk;
+  for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
+    status = timed_copy(Lane::kOut, slot->home + at, piece.extent->home + at,
+                        std::min(config_.copy_piece_bytes, bytes - at));
+  }
+  const Point copied = streams_.advance_lane(out);
+  if (status != Status::kOk) {
+    statistics_.driver_errors.add();
+    Fence fence = slot->fence;
+    fence.add(copied);
+    slots_.put(slot, fence);
+    return false;
   }
   piece.leave = leave;
-  piece.copied = leave;
-  if (slot != nullptr) piece.copied.add(slot->fence);
-  piece.has_copy = written;
-  if (written) {
-    const StreamIndex out = streams_.lane(Lane::kOut);
-    if (!begin->has_value()) {
-      if (holds(Clause::kCopyOutWaitsLeave)) streams_.wait(out, leave);
-      *begin = transfers_.begin(Lane::kOut);
-    }
-    if (holds(Clause::kCopyOutWaitsSlot)) streams_.wait(out, slot->fence);
-    const uint64_t bytes = bytes_of(piece);
-    Status status = Status::kOk;
-    for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
-      status = port_.copy(Lane::kOut, slot->home + at, piece.extent->home + at,
-                          std::min(config_.copy_piece_bytes, bytes - at));
-    }
-    const Point copied = streams_.advance_lane(out);
-    if (status != Status::kOk) {
-      statistics_.driver_errors.add();
-      Fence fence = slot->fence;
-      fence.add(copied);
-      slots_.put(slot, fence);
-      return false;
-    }
-    piece.copied.clear();
-    piece.copied.add(copied);
-    if (config_.verify) verify_leave(piece, *slot, copied);
-  } else {
-    // No copy waits for these points, so nobody has recorded their events yet, and the worker may
-    // not.
-    for (const Point& point : leave) streams_.mark(point.stream);
-    statistics_.dropped_unwritten.add();
-  }
+  piece.copied.clear();
+  piece.copied.add(copied);
+  if (config_.verify) verify_leave(piece, *slot, copied);
   piece.slot = slot;
   piece.serial = next_serial_++;
   piece.state = PieceState::kLeaving;
@@ -150,10 +137,9 @@ void Engine::cancel(Buffer& buffer) {
   bool cancelled = false;
   for (Piece& piece : buffer.pieces) {
     if (piece.state == PieceState::kLeaving) {
-      if (piece.slot != nullptr) slots_.put(piece.slot, piece.copied);
+      slots_.put(piece.slot, piece.copied);
       piece.slot = nullptr;
-      if (piece.has_copy && holds(Clause::kCalledOffCopyReads))
-        piece.extent->read_by.add(piece.copied);
+      if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(piece.copied);
       piece.state = PieceState::kResident;
       leaving_bytes_ -= bytes_of(piece);
       statistics_.host_bytes.subtract(bytes_of(piece));

@@ -33,4 +33,14 @@ Status Engine::timed_unmap(Address at, uint64_t bytes) {
   return status;
 }
 
+// A submission takes microseconds; one that takes longer stood before a full queue.
+Status Engine::timed_copy(Lane lane, Address to, Address from, uint64_t bytes) {
+  constexpr uint64_t kLong = 200'000;
+  const uint64_t begin = port_.now_nanoseconds();
+  const Status status = port_.copy(lane, to, from, bytes);
+  const uint64_t took = port_.now_nanoseconds() - begin;
+  if (took >= kLong) statistics_.waited(HostWait::queue, took);
+  return status;
+}
+
 }  // namespace offload

@@ -75,7 +75,6 @@ Status Engine::use_in_place(ThreadPins& pins, Lock& lock) {
     ++buffer.in_place;
     for (Piece& piece : buffer.pieces) {
       if (piece.state != PieceState::kHost) continue;
-      piece.has_copy = true;
       piece.used_in_place = true;
     }
   }

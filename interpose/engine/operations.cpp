@@ -8,9 +8,6 @@ namespace offload {
 
 namespace {
 
-// Host-to-device copies up to this size are looked through for pointers, so no table reaches
-// further than this behind an address in it.
-constexpr uint64_t kLargestTable = 64 << 10;
 constexpr uint64_t kMarkEvery = 16;  // ops on a stream, while evicting
 
 bool bit_set(uint64_t mask, StreamIndex stream) {
@@ -25,8 +22,7 @@ void Engine::name_entry(ThreadPins& pins, PageEntry entry, Address address) cons
     pins.add(entry);
     if (!entry->names_others.load(std::memory_order_relaxed)) return;
   }
-  const Address page_end = (address | (config_.granularity - 1)) + 1;
-  tables_.name(pins, address, std::min(address + kLargestTable, page_end));
+  tables_.name(pins, address);
 }
 
 void Engine::name_words(ThreadPins& pins, const void* words, size_t bytes) const {
@@ -138,20 +134,19 @@ void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
 }
 
 void Engine::host_data_copied(Address to, const void* from, uint64_t bytes) {
-  OwnVector<Buffer*> named;
+  OwnVector<Address> words;
   const auto* at = static_cast<const unsigned char*>(from);
   for (uint64_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
     Address word;
     std::memcpy(&word, at + i, sizeof(word));
-    const PageEntry entry = window_.lookup(word);
-    if (entry != nullptr && entry != Window::tables()) named.push_back(entry);
+    if (window_.contains(word)) words.push_back(word);
   }
-  if (named.empty()) {
+  if (words.empty()) {
     tables_.forget(to, to + bytes);
     return;
   }
   const Lock lock(mutex_);
-  tables_.set(to, to + bytes, std::move(named));
+  tables_.set(to, to + bytes, std::move(words));
   if (Buffer* holder = window_.buffer_at(to); holder != nullptr) {
     holder->names_others.store(true, std::memory_order_relaxed);
   } else if (window_.slab_at(to) != nullptr) {

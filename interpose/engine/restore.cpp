@@ -20,10 +20,9 @@ Status Engine::restore(Buffer& buffer, ThreadPins* pins, Lock& lock) {
   for (size_t i = 0; i < buffer.pieces.size() && status == Status::kOk; ++i) {
     Piece& piece = buffer.pieces[i];
     if (piece.state != PieceState::kHost) continue;
-    const bool copies = piece.has_copy;
     const uint64_t bytes = bytes_of(piece);
     status = restore_piece(buffer, piece, pins, lock, &begin);
-    if (status == Status::kOk && copies) copied += bytes;
+    if (status == Status::kOk) copied += bytes;
   }
   if (copied != 0) {
     transfers_.end(Lane::kIn, begin, buffer, copied);
@@ -61,43 +60,35 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
   }
   Slot* slot = piece.slot;
   buffer.fill.remove_if([&](const Point& point) { return streams_.passed(point); });
-  if (piece.has_copy) {
-    const StreamIndex in = streams_.lane(Lane::kIn);
-    if (holds(Clause::kRestoreWaitsFence)) streams_.wait(in, extent->fence);
-    if (holds(Clause::kRestoreWaitsCopied)) streams_.wait(in, piece.copied);
-    if (config_.verify) verify_slot(piece);
-    if (*begin == nullptr) *begin = transfers_.begin(Lane::kIn);
-    const uint64_t bytes = bytes_of(piece);
-    for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
-      status = port_.copy(Lane::kIn, extent->home + at, slot->home + at,
-                          std::min(config_.copy_piece_bytes, bytes - at));
-    }
-    const Point copied = streams_.advance_lane(in);
-    if (status != Status::kOk) {
-      // Nothing is lost: the slot keeps the content. The address shows an extent that nobody may
-      // trust yet; the next attempt copies again into whatever it gets.
-      piece.shown = extent;
-      ++extent->shown_elsewhere;
-      Fence fence = extent->fence;
-      fence.add(copied);
-      piece.leave.add(copied);
-      put_back(extent, fence);
-      tend_later(buffer, piece);
-      statistics_.driver_errors.add();
-      return status;
-    }
-    if (holds(Clause::kRestoreSetsFill)) buffer.fill.add(copied);
-    Fence read;
-    read.add(copied);
-    if (slot != nullptr) slots_.put(slot, read);
-    if (config_.verify) verify_return(buffer, piece, copied);
-  } else {
-    if (holds(Clause::kUnusedRestoreKeepsFill)) {
-      buffer.fill.add(extent->fence);
-      buffer.fill.add(piece.leave);
-    }
-    if (slot != nullptr) slots_.put(slot, piece.copied);
+  const StreamIndex in = streams_.lane(Lane::kIn);
+  if (holds(Clause::kRestoreWaitsFence)) streams_.wait(in, extent->fence);
+  if (holds(Clause::kRestoreWaitsCopied)) streams_.wait(in, piece.copied);
+  if (config_.verify) verify_slot(piece);
+  if (*begin == nullptr) *begin = transfers_.begin(Lane::kIn);
+  const uint64_t bytes = bytes_of(piece);
+  for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
+    status = timed_copy(Lane::kIn, extent->home + at, slot->home + at,
+                        std::min(config_.copy_piece_bytes, bytes - at));
   }
+  const Point copied = streams_.advance_lane(in);
+  if (status != Status::kOk) {
+    // Nothing is lost: the slot keeps the content. The address shows an extent that nobody may
+    // trust yet; the next attempt copies again into whatever it gets.
+    piece.shown = extent;
+    ++extent->shown_elsewhere;
+    Fence fence = extent->fence;
+    fence.add(copied);
+    piece.leave.add(copied);
+    put_back(extent, fence);
+    tend_later(buffer, piece);
+    statistics_.driver_errors.add();
+    return status;
+  }
+  if (holds(Clause::kRestoreSetsFill)) buffer.fill.add(copied);
+  Fence read;
+  read.add(copied);
+  slots_.put(slot, read);
+  if (config_.verify) verify_return(buffer, piece, copied);
   statistics_.host_bytes.subtract(bytes_of(piece));
   extent->owner = &buffer;
   extent->piece = static_cast<uint32_t>(&piece - buffer.pieces.data());

@@ -42,6 +42,19 @@ bool Engine::leaves_reserve(uint32_t granules) const {
   return device + slots_.available_bytes() >= bytes;
 }
 
+// Whether memory that will never move leaves enough that moves for the largest buffer to be on the
+// device, once buffers are away. Without it nothing that is away could come home.
+bool Engine::leaves_room_to_swap(uint32_t granules) const {
+  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  uint64_t stays = slabs_.granules() + granules;
+  uint64_t largest = 0;
+  for (const Buffer* buffer : live_) {
+    if (buffer->kept != 0) stays += buffer->granules;
+    largest = std::max<uint64_t>(largest, buffer->granules);
+  }
+  return (stays + largest) * config_.granularity <= extents_.capacity_bytes();
+}
+
 // `granules` in as few extents as can be had. On failure nothing is held.
 bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
                           OwnVector<Extent*>* out) {

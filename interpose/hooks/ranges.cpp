@@ -4,7 +4,6 @@
 namespace offload {
 namespace {
 
-constexpr size_t kLargestTable = 64 << 10;
 // The driver's allocations are multiples of this, and copies within the last one are fine there.
 constexpr uint64_t kAllocationUnit = 512;
 
@@ -37,7 +36,7 @@ CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
 }
 
 void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, size_t bytes) {
-  if (bytes < sizeof(void*) || bytes > kLargestTable || !operation.engine().owns(to)) return;
+  if (bytes < sizeof(void*) || bytes > Tables::kLargest || !operation.engine().owns(to)) return;
   if (operation.engine().owns(reinterpret_cast<CUdeviceptr>(from)) || !host_can_read(from)) return;
   operation.copies_table(to, from, bytes);
 }

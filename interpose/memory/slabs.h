@@ -85,6 +85,11 @@ class Slabs {
     for (const Slab* slab : all_) sum += slab->granules;
     return sum;
   }
+  uint64_t empty_granules() const {
+    uint64_t sum = 0;
+    for (const Slab* slab : all_) sum += slab->live == 0 ? slab->granules : 0;
+    return sum;
+  }
   template <typename Visitor>
   void for_each(Visitor&& visit) {
     for (Slab* slab : all_) visit(*slab);

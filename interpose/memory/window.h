@@ -41,6 +41,12 @@ class Window {
     return names_[offset >> shift_].load(std::memory_order_acquire);
   }
 
+  // The end of `address`'s page, or `bytes` behind it if that comes first.
+  Address reach(Address address, uint64_t bytes) const {
+    const Address page_end = (address | ((uint64_t{1} << shift_) - 1)) + 1;
+    return page_end - address < bytes ? page_end : address + bytes;
+  }
+
   // Address ranges. Each gets a page before and one after it that name it too: kernels offset their
   // base pointers.
   Address take(uint64_t granules);

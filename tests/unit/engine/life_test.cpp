@@ -39,6 +39,28 @@ TEST(Keep, WhatIsKeptIsThereAndStays) {
   });
 }
 
+TEST(Ask, WhatIsFreedCanBeHadAgain) {
+  Eager eager;
+  World w({.device_granules = 8}, eager);
+  uint64_t before = 0;
+  uint64_t after = 0;
+  uint64_t total = 0;
+  w.engine->memory_info(&before, &total);
+  const int block = w.allocate(1000);
+  w.free(block);
+  w.engine->memory_info(&after, &total);
+  EXPECT_EQ(after, before);
+}
+
+TEST(Ask, NoSizeIsTooLargeToBeRefused) {
+  Eager eager;
+  World w({.device_granules = 8}, eager);
+  for (const uint64_t below : {0, 1, 4096, 0xffff}) {
+    Address address = 0;
+    EXPECT_EQ(w.engine->allocate(~uint64_t{0} - below, &w.pins(), &address), Status::kOutOfMemory);
+  }
+}
+
 TEST(Retire, AllThatTheCardHasCanBeHadThen) {
   set_log_sink([](std::string_view) {});
   expect_holds({.device_granules = 4, .card_granules = 400}, [](World& w) {
@@ -267,6 +289,43 @@ TEST(Tables, ATableNamesWhatItHolds) {
       EXPECT_EQ(w.states(b), "R");
     });
   }
+}
+
+// A table of tables, and one that is reached by no other way than through the first.
+TEST(Tables, ATableOfTablesNamesWhatTheyHold) {
+  for (const uint64_t bytes : {uint64_t{1024}, granules(1)}) {
+    expect_holds({.device_granules = 8}, [bytes](World& w) {
+      const int s = w.add_stream();
+      const int a = w.allocate(granules(2));
+      const int inner = w.allocate(bytes);
+      const int outer = w.allocate(bytes);
+      w.op(s, {write(a)});
+      w.copy_table(s, outer, {inner});
+      w.copy_table(s, inner, {a});
+      w.idle(s, 3);
+      w.press({a});
+      w.op(s, {read(outer), hidden_update(a)});
+      EXPECT_EQ(w.states(a), "R");
+    });
+  }
+}
+
+// Two that point to each other, and to everything.
+TEST(Tables, ACircleEnds) {
+  Eager eager;
+  World w({.device_granules = 8}, eager);
+  const int s = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int one = w.allocate(1024);
+  const int two = w.allocate(1024);
+  w.op(s, {write(a)});
+  const std::vector<int> all(60, two);
+  std::vector<int> back(60, one);
+  back.push_back(a);
+  w.copy_table(s, one, all);
+  w.copy_table(s, two, back);
+  w.op(s, {read(one), hidden_update(a)});
+  w.check(a);
 }
 
 TEST(Tables, FreedMemoryHoldsNoTable) {

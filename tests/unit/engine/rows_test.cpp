@@ -193,20 +193,17 @@ TEST(Rows, AnEvictionDoesNotWaitForLaterWork) {
   w.finish();
 }
 
-TEST(Rows, WhatWasNeverUsedLeavesWithoutACopy) {
+// Pointers to it may lie where we do not look: in pinned memory, in a module's variables.
+TEST(Rows, WhatNoOpHasNamedKeepsItsContent) {
   expect_holds({.device_granules = 2}, [](World& w) {
     const int s = w.add_stream();
     const int a = w.allocate(granules(2));
+    w.op(s, {hidden_write(a)});
     w.idle(s, 3);
     const int b = w.allocate(granules(2));
     EXPECT_EQ(w.states(a), "H");
-    EXPECT_EQ(w.statistics->host_bytes.get(), granules(2));
     w.op(s, {write(b)});
-    w.op(s, {write(a)});
-    w.run_all();
-    w.engine->collect();
-    EXPECT_EQ(w.statistics->dropped_unwritten.get(), 1u);
-    EXPECT_EQ(w.statistics->copies_in.get(), 0u);
+    w.check(a);
   });
 }
 

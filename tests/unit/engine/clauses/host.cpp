@@ -73,20 +73,17 @@ void only_unused_can_leave(World& w) {
 }
 
 // As much as is given out; then all of it is used, again and again.
-void fill_device_and_host(World& w, bool write_at_once) {
+void fill_device_and_host(World& w) {
   const int s0 = w.add_stream();
   std::vector<int> all;
   for (int i = 0; i < 12; ++i) {
     const int next = w.try_allocate(granules(1));
     if (next < 0) break;
     all.push_back(next);
-    if (write_at_once) w.op(s0, {write(next)});
+    w.op(s0, {write(next)});
     w.idle(s0, 2);
   }
   if (all.size() < 3) fail(Failure::Kind::kRefused, "nothing left for host memory");
-  if (!write_at_once) {
-    for (const int each : all) w.op(s0, {write(each)});
-  }
   for (int round = 0; round < 2; ++round) {
     for (const int each : all) w.op(s0, {update(each)});
   }
@@ -144,21 +141,17 @@ std::vector<Scenario> host_scenarios() {
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
   const Settings six = {.device_granules = 6};
   const Settings four = {.device_granules = 4};
-  const Settings tight = {.device_granules = 2, .host_granules = 3, .largest_extent = 1};
   const Settings never_in_place = {.device_granules = 2,
                                    .host_granules = 3,
                                    .largest_extent = 1,
                                    .evicted = EvictedShows::kNothing};
-  const auto unwritten = [](World& w) { fill_device_and_host(w, false); };
-  const auto written = [](World& w) { fill_device_and_host(w, true); };
   return {
       {Clause::kWorkerWaitsLeave, "WorkerWaitsLeave", two, worker_is_early},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied", two, stray_reads_the_slot},
       {Clause::kAddressWaitsUnmap, "AddressWaitsUnmap", ones, address_comes_again},
       {Clause::kFailedMapKeepsFence, "FailedMapKeepsFence", two, map_fails},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable", four, only_unused_can_leave},
-      {Clause::kUnusedKeepsSlot, "UnusedKeepsSlot", tight, unwritten},
-      {Clause::kRestoreReserve, "RestoreReserve", never_in_place, written},
+      {Clause::kRestoreReserve, "RestoreReserve", never_in_place, fill_device_and_host},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", six, two_threads_in_want},
       {Clause::kExternalFlag, "ExternalFlag", four, waits_before_the_flag},
   };

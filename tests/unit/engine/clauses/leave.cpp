@@ -73,15 +73,25 @@ void first_reader_is_slow(World& w) {
   w.op(full.s0, {write(c)});
 }
 
-// A buffer gets an extent that is still being copied out of, is never used, and passes it on.
-void never_used_passes_on(World& w) {
+// Half of a buffer is on its way home when a call fails, and leaves again, never used meanwhile.
+// There are slots enough that it does not get its own again, behind whose fence it would be safe.
+void leaves_while_it_returns(World& w) {
   const Full full(w);
+  w.press({full.a, full.b});
+  w.op(full.s0, {read(full.a), read(full.b)});
+  w.run_all();
+  w.idle(full.s0, 4);
   w.press(full.a);
   const int c = w.allocate(granules(2));
+  w.op(full.s0, {write(c)});
+  w.free_async(c, full.s0);
+  w.port.fail_call(Call::kCopy, 2);
+  if (w.try_op(full.s0, {read(full.a)}) == Status::kOk)
+    fail(Failure::Kind::kRefused, "no copy failed");
   w.idle(full.s0, 4);
-  w.press(c);
-  const int d = w.allocate(granules(2));
-  w.op(full.s1, {write(d)});
+  w.press(full.a);
+  const int e = w.allocate(granules(2));
+  w.op(full.s1, {write(e)});
 }
 
 // An op on another buffer gives its grace to a user that does not name it.
@@ -109,15 +119,31 @@ void hidden_user_is_slow(World& w) {
   w.op(full.s0, {write(c)});
 }
 
+// Written through a pointer that nobody could see, by an op that has not run yet.
+void used_unseen(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  w.op(s1, {hidden_write(a)});
+  w.idle(s0, 4);
+  w.press(a);
+  const int c = w.allocate(granules(2));
+  w.op(s0, {write(c)});
+}
+
 }  // namespace
 
 std::vector<Scenario> leave_scenarios() {
   return {
+      {Clause::kUnnamedMayBeUsed, "UnnamedMayBeUsed", {.device_granules = 2}, used_unseen},
       {Clause::kPinDuringOp, "PinDuringOp", kFull, evict_while_pinned},
       {Clause::kClaimChecksPins, "ClaimChecksPins", kFull, pin_before_claim},
       {Clause::kUseInLeave, "UseInLeave", kFull, first_reader_is_slow},
       {Clause::kAllStreamsInLeave, "AllStreamsInLeave", kFull, first_reader_is_slow},
-      {Clause::kFillInLeave, "FillInLeave", kFull, never_used_passes_on},
+      {Clause::kFillInLeave,
+       "FillInLeave",
+       {.device_granules = 4, .largest_extent = 1},
+       leaves_while_it_returns},
       {Clause::kGrace, "Grace", {.device_granules = 4, .grace = 3}, hidden_user_comes_later},
       {Clause::kGraceStreams, "GraceStreams", kFull, hidden_user_is_slow},
   };

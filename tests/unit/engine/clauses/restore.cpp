@@ -37,24 +37,6 @@ void returns_at_once(World& w) {
   w.op(s0, {write(c)});
 }
 
-// Evicted before any use, and brought back into memory that its last owner still uses.
-void unused_returns(World& w) {
-  const int s0 = w.add_stream();
-  const int s1 = w.add_stream();
-  const int a = w.allocate(granules(2));
-  w.op(s0, {write(a)});
-  w.idle(s0, 4);
-  w.press(a);
-  const int b = w.allocate(granules(2));
-  w.idle(s0, 4);
-  w.press(b);
-  const int c = w.allocate(granules(2));
-  w.op(s1, {write(c)});
-  w.op(s1, {update(c)});
-  w.free_async(c, s1);
-  w.op(s0, {write(b)});
-}
-
 }  // namespace
 
 std::vector<Scenario> restore_scenarios() {
@@ -65,7 +47,6 @@ std::vector<Scenario> restore_scenarios() {
       {Clause::kRestoreSetsFill, "RestoreSetsFill", two, returns_into_used_memory},
       {Clause::kRestoreWaitsCopied, "RestoreWaitsCopied", four, returns_at_once},
       {Clause::kRestoreChecksLeave, "RestoreChecksLeave", four, returns_at_once},
-      {Clause::kUnusedRestoreKeepsFill, "UnusedRestoreKeepsFill", two, unused_returns},
   };
 }
 

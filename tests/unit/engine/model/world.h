@@ -60,6 +60,9 @@ inline Arg read(int tensor) {
 inline Arg phantom(int tensor) {
   return {tensor, Mode::kNothing};
 }
+inline Arg hidden_write(int tensor) {
+  return {tensor, Mode::kWrite, false};
+}
 inline Arg hidden_update(int tensor) {
   return {tensor, Mode::kUpdate, false};
 }
