@@ -37,10 +37,21 @@ bool in_scope_of(const void* caller, const char* name) {
   return found != nullptr && in_libcuda(found);
 }
 
+// Another liboffload stands behind us. It finds for itself whether there is anything behind it, and
+// leaves its dlerror if there is not.
+bool found_behind_the_other(const char* name) {
+  const auto other =
+      reinterpret_cast<void* (*)(void*, const char*)>(real_dlsym(RTLD_NEXT, "dlsym"));
+  return other != nullptr && in_any_liboffload(reinterpret_cast<const void*>(other)) &&
+         other(RTLD_DEFAULT, name) != nullptr;
+}
+
 // Our own exported name came first in a search. The program must not find it where without us it
 // would have found nothing.
 void* answer_of_our_export(const char* name, const void* caller) {
   void* next = real_dlsym(RTLD_NEXT, name);
+  if (next != nullptr && in_any_liboffload(next))
+    return in_scope_of(caller, name) || found_behind_the_other(name) ? kPassOn : kNone;
   if (next != nullptr) return in_libcuda(next) ? kPassOn : next;
   if (in_scope_of(caller, name)) return kPassOn;
   real_dlsym(RTLD_NEXT, name);  // leaves its dlerror

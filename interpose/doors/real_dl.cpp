@@ -85,6 +85,12 @@ const ElfW(Sym) * look_up(const DynamicTables& tables, const char* name) {
   }
 }
 
+// Two of us, preloaded under two names, would find each other and never the C library. Only we
+// define both of these.
+bool is_copy_of_us(const DynamicTables& tables) {
+  return look_up(tables, "dlvsym") != nullptr && look_up(tables, "cuGetProcAddress_v2") != nullptr;
+}
+
 int visit(dl_phdr_info* object, size_t, void* context) {
   auto* search = static_cast<Search*>(context);
   const ElfW(Dyn)* dynamic = nullptr;
@@ -98,9 +104,32 @@ int visit(dl_phdr_info* object, size_t, void* context) {
   const DynamicTables tables = read_dynamic(*object, dynamic);
   if (tables.gnu_hash == nullptr || tables.symbols == nullptr || tables.strings == nullptr)
     return 0;
+  if (is_copy_of_us(tables)) return 0;
   const ElfW(Sym)* symbol = look_up(tables, search->name);
   if (symbol == nullptr) return 0;
   search->found = reinterpret_cast<void*>(object->dlpi_addr + symbol->st_value);
+  return 1;
+}
+
+struct Owner {
+  uintptr_t address;
+  bool is_copy = false;
+};
+
+int visit_owner(dl_phdr_info* object, size_t, void* context) {
+  auto* owner = static_cast<Owner*>(context);
+  const ElfW(Dyn)* dynamic = nullptr;
+  bool inside = false;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = object->dlpi_phdr[i];
+    const uintptr_t begin = object->dlpi_addr + header.p_vaddr;
+    if (header.p_type == PT_LOAD && owner->address - begin < header.p_memsz) inside = true;
+    if (header.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
+  }
+  if (!inside || dynamic == nullptr) return inside ? 1 : 0;
+  const DynamicTables tables = read_dynamic(*object, dynamic);
+  owner->is_copy = tables.gnu_hash != nullptr && tables.symbols != nullptr &&
+                   tables.strings != nullptr && is_copy_of_us(tables);
   return 1;
 }
 
@@ -111,6 +140,12 @@ void* first_definition(const char* name) {
 }
 
 }  // namespace
+
+bool in_any_liboffload(const void* address) {
+  Owner owner{reinterpret_cast<uintptr_t>(address)};
+  dl_iterate_phdr(&visit_owner, &owner);
+  return owner.is_copy;
+}
 
 void* real_dlsym(void* handle, const char* name) {
   return offload_real_dlsym.load(std::memory_order_acquire)(handle, name);
@@ -134,8 +169,10 @@ void offload_bind_real_dl() {
       if (next_versioned == nullptr) next_versioned = walked(RTLD_NEXT, "dlvsym", version);
     }
   }
-  if (next == nullptr) next = first_definition("dlsym");
-  if (next_versioned == nullptr) next_versioned = reinterpret_cast<void*>(walked);
+  using offload::in_any_liboffload;
+  if (next == nullptr || in_any_liboffload(next)) next = first_definition("dlsym");
+  if (next_versioned == nullptr || in_any_liboffload(next_versioned))
+    next_versioned = reinterpret_cast<void*>(walked);
   offload_real_dlvsym.store(reinterpret_cast<DlvsymFunction>(next_versioned),
                             std::memory_order_release);
   offload_real_dlsym.store(reinterpret_cast<DlsymFunction>(next), std::memory_order_release);

@@ -9,4 +9,8 @@ namespace offload {
 void* real_dlsym(void* handle, const char* name);
 void* real_dlvsym(void* handle, const char* name, const char* version);
 
+// Whether this address lies in a liboffload: this one, or another one that was preloaded too. Then
+// the one that comes first does the work, and the other is never reached.
+bool in_any_liboffload(const void* address);
+
 }  // namespace offload

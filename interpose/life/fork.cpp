@@ -6,13 +6,19 @@
 #include <atomic>
 
 #include "interpose/life/session.h"
+#include "profiler/statistics.h"
 
 namespace offload {
 namespace {
 
 constinit std::atomic<bool> forked{false};
 
+// A process that has not used CUDA may be forked, and its children may.
 void in_child() {
+  if (start_over_in_child()) {
+    statistics().start();
+    return;
+  }
   forked.store(true, std::memory_order_relaxed);
   forward_from_now_on();
 }

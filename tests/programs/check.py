@@ -10,9 +10,11 @@ A check runs a program with and without liboffload and compares, or looks at the
 import argparse
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 BUILD = ""
@@ -148,6 +150,33 @@ def forks():
     environment = on_simulated_gpu(OFFLOAD_REPORT="text")
     _, _, error = run([path("programs", "forks"), "cuda"], environment, [library()])
     expect(error.count("liboffload ") == 1, error)
+
+
+def fork_first():
+    """CUDA in the child alone is served there, with a report of its own."""
+    status, out, _ = expect_same([path("programs", "forks"), "first"], on_simulated_gpu())
+    expect(status == 9 and "child's memory: 0 holds 5" in out, out)
+    environment = on_simulated_gpu(OFFLOAD_REPORT="text", OFFLOAD_GPU_LIMIT="32MiB")
+    _, _, error = run([path("programs", "forks"), "first"], environment, [library()])
+    expect(error.count("liboffload ") == 1 and "limit 32 MiB" in error and "8 MiB of live buffers" in error, error)
+
+
+def twice():
+    """Preloaded under two names: the second is as if it were not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = shutil.copy(library(), os.path.join(folder, "liboffload-other.so"))
+        for preload in ([library(), other], [other, library()]):
+            _, out, _ = run([sys.executable, "-c", "import ctypes; print(6 * 7)"], clean_environment(), preload)
+            expect(out == "42\n", out)
+            for program, gpu in (("without_driver", False), ("forks", True), ("door", True)):
+                command = [path("programs", program)] + (["cuda"] if program == "forks" else [])
+                environment = on_simulated_gpu() if gpu else clean_environment()
+                once = run(command, environment, preload[:1])
+                both = run(command, environment, preload)
+                expect(both == once, f"{program}: once {once}, twice {both}")
+            environment = on_simulated_gpu(OFFLOAD_REPORT="text")
+            _, _, error = run([path("programs", "quiet_end")], environment, preload)
+            expect(error.count("liboffload ") == 1 and "8 MiB of live buffers" in error, error)
 
 
 def fork_and_exec():

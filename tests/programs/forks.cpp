@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// forks [cuda]: a child that is forked, with the driver in use or not, runs on and ends as ever.
-// With `cuda` the child also calls the driver, which must answer as it does without liboffload.
+// forks [cuda|first]: a child that is forked, with the driver in use or not, runs on and ends as
+// ever. With `cuda` the child also calls the driver, which must answer as it does without
+// liboffload. With `first` the parent only finds the driver, and the child is the one that uses it.
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -50,7 +51,13 @@ CUdeviceptr start_cuda() {
 
 int main(int count, char** arguments) {
   const bool with_cuda = count > 1 && std::strcmp(arguments[1], "cuda") == 0;
+  const bool first = count > 1 && std::strcmp(arguments[1], "first") == 0;
   const CUdeviceptr memory = with_cuda ? start_cuda() : 0;
+  if (first) {
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (driver == nullptr) std::exit(2);
+    find<decltype(cuMemAlloc)>("cuMemAlloc_v2");
+  }
   const pid_t child = fork();
   if (child == 0) {
     void* some = std::malloc(100);
@@ -60,6 +67,14 @@ int main(int count, char** arguments) {
       CUdeviceptr other = 0;
       std::printf("child's allocation: %d\n",
                   find<decltype(cuMemAlloc)>("cuMemAlloc_v2")(&other, 1 << 20));
+      std::fflush(stdout);
+    }
+    if (first) {
+      char back[16] = {};
+      const CUdeviceptr own = start_cuda();
+      std::printf("child's memory: %d",
+                  find<decltype(cuMemcpyDtoH)>("cuMemcpyDtoH_v2")(back, own, sizeof(back)));
+      std::printf(" holds %d\n", back[9]);
       std::fflush(stdout);
     }
     std::exit(11);  // handlers of the parent's run here too
