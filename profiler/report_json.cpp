@@ -47,9 +47,9 @@ void write_top(const Snapshot& snapshot, JsonWriter& json) {
   json.end_array();
 }
 
-void write_reason(const Snapshot& snapshot, JsonWriter& json) {
+void write_reason(const Snapshot& snapshot, const ReportFacts& facts, JsonWriter& json) {
   json.key("reason");
-  bool stands = snapshot.copies_out == 0 || snapshot.reason_given;
+  bool stands = (snapshot.copies_out == 0 && facts.incomplete.empty()) || snapshot.reason_given;
   stands ? json.value(name_of(snapshot.reason)) : json.null();
   json.key("reason_text");
   stands ? json.value(sentence_of(snapshot.reason)) : json.null();
@@ -102,7 +102,9 @@ void write_json_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   }
   json.end_object();
   write_top(snapshot, json);
-  write_reason(snapshot, json);
+  write_reason(snapshot, facts, json);
+  json.key("incomplete");
+  facts.incomplete.empty() ? json.null() : json.value(facts.incomplete);
   json.end_object();
 }
 

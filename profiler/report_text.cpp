@@ -127,9 +127,15 @@ void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
     line(out, "verified", "%llu round trips, %llu of them wrong", Number{snapshot.verified},
          Number{snapshot.verify_failures});
   }
-  if (snapshot.copies_out == 0 || snapshot.reason_given) {
+  if (!facts.incomplete.empty()) {
+    out("  The numbers are not final: ");
+    out(facts.incomplete);
+    out(".\n");
+  }
+  bool still = snapshot.copies_out == 0;
+  if ((still && facts.incomplete.empty()) || snapshot.reason_given) {
     std::string_view reason = sentence_of(snapshot.reason);
-    out(snapshot.copies_out == 0 ? "  Nothing was moved: " : "  Moving stopped: ");
+    out(still ? "  Nothing was moved: " : "  Moving stopped: ");
     out(reason);
     out(".\n");
   }

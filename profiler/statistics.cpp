@@ -109,7 +109,7 @@ void Statistics::read(Snapshot& snapshot) const {
   }
   for (std::size_t i = 0; i < kPassThroughs; ++i) snapshot.passes[i] = passes_[i].get();
   {
-    SpinGuard guard(place_lock_);
+    SpinGuard guard(place_lock_, SpinGuard::kPatient);
     snapshot.peak = place_;
   }
   std::uint64_t start = start_ns_.load(std::memory_order_relaxed);

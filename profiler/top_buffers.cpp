@@ -28,7 +28,7 @@ void TopBuffers::moved(std::uint64_t buffer_bytes, std::uint64_t bytes, bool out
 }
 
 std::size_t TopBuffers::read(std::span<Entry> entries) const {
-  SpinGuard guard(lock_);
+  SpinGuard guard(lock_, SpinGuard::kPatient);
   return static_cast<std::size_t>(
       std::partial_sort_copy(entries_, entries_ + count_, entries.begin(), entries.end(),
                              [](const Entry& a, const Entry& b) {

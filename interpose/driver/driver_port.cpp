@@ -17,6 +17,14 @@ constexpr const char* kLeak = "it is left as it is";
 constexpr uint64_t kChecksumPiece = 1 << 20;
 constexpr uint64_t kNothing = 4096;  // a handle or an address that nobody uses: the context is lost
 
+// Left by ports whose context has died. More than a few sizes are not to be expected.
+struct FreeRange {
+  Address at = 0;
+  uint64_t bytes = 0;
+};
+constinit FreeRange free_ranges[32]{};
+constinit std::mutex free_mutex;
+
 CUstream native(const NativeStream& stream) {
   return static_cast<CUstream>(stream.stream);
 }
@@ -41,12 +49,18 @@ Status DriverPort::open() {
 
 Status DriverPort::reserve(uint64_t bytes, Address* out) {
   if (context_lost()) return Status::kError;
+  if (Range range; take_free_range(bytes, &range)) {
+    reserved_.push_back(range);
+    *out = range.at;
+    return Status::kOk;
+  }
   const OwnCall call(device_.context);
   CUdeviceptr at = 0;
   const Status status =
       status_of(real<Entry::cuMemAddressReserve>()(&at, bytes, 0, 0, 0), "cuMemAddressReserve",
                 "liboffload moves nothing in this process");
   *out = at;
+  if (status == Status::kOk) reserved_.push_back({at, bytes});
   return status;
 }
 
@@ -264,8 +278,43 @@ Status DriverPort::set_peer(CUdevice peer, bool may_access) {
   return status;
 }
 
-void DriverPort::drain() {
-  for (const Lane lane : {Lane::kOut, Lane::kIn}) synchronize_stream(this->lane(lane));
+bool DriverPort::idle() {
+  if (context_lost()) return true;
+  const OwnCall call(device_.context);
+  for (CUstream lane : lanes_) {
+    if (real<Entry::cuStreamQuery>()(lane) == CUDA_ERROR_NOT_READY) return false;
+  }
+  return true;
+}
+
+// The best fit of those that would not be wasted on it.
+bool DriverPort::take_free_range(uint64_t bytes, Range* out) {
+  const std::lock_guard lock(free_mutex);
+  FreeRange* best = nullptr;
+  for (FreeRange& range : free_ranges) {
+    if (range.bytes < bytes || range.bytes / 2 > bytes) continue;
+    if (best == nullptr || range.bytes < best->bytes) best = &range;
+  }
+  if (best == nullptr) return false;
+  *out = {best->at, best->bytes};
+  *best = {};
+  return true;
+}
+
+void DriverPort::give_back_addresses() {
+  const std::lock_guard mappings_lock(mappings_mutex_);
+  const std::lock_guard lock(free_mutex);
+  for (const Range& range : reserved_) {
+    // What the driver would not unmap is still there.
+    const auto mapped = mappings_.lower_bound(range.at);
+    if (mapped != mappings_.end() && mapped->first < range.at + range.bytes) continue;
+    for (FreeRange& free : free_ranges) {
+      if (free.bytes != 0) continue;
+      free = {range.at, range.bytes};
+      break;
+    }
+  }
+  reserved_.clear();
 }
 
 }  // namespace offload

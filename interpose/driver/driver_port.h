@@ -47,8 +47,12 @@ class DriverPort final : public Port {
   // Another device of the process may read and write our memory from now on, or may not any more:
   // what is mapped and what will be.
   Status set_peer(CUdevice peer, bool may_access);
-  // All that was submitted to the lanes has happened.
-  void drain();
+  // Whether all that was submitted to the lanes has happened. Does not wait.
+  bool idle();
+  // The context died, and nothing is mapped any more: what was reserved serves the next port that
+  // reserves as much. Addresses are never given back to the driver, whose own they could become
+  // while the program still holds one of ours.
+  void give_back_addresses();
 
  private:
   struct Mapping {
@@ -64,6 +68,12 @@ class DriverPort final : public Port {
   std::mutex mappings_mutex_;  // last in any order; never held across a driver call
   OwnMap<Address, Mapping> mappings_;
   OwnVector<CUdevice> peers_;
+  struct Range {
+    Address at;
+    uint64_t bytes;
+  };
+  OwnVector<Range> reserved_;
+  static bool take_free_range(uint64_t bytes, Range* out);
 };
 
 }  // namespace offload

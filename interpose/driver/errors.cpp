@@ -19,6 +19,7 @@ constinit Said said[kRemembered]{};
 constinit std::atomic<size_t> said_count{0};
 constinit std::atomic<void (*)()> sticky_listener{nullptr};
 constinit std::atomic<CUresult> sticky{CUDA_SUCCESS};
+constinit std::atomic<bool> ending{false};
 __attribute__((tls_model("initial-exec"))) constinit thread_local CUresult failure =
     CUDA_ERROR_UNKNOWN;
 
@@ -60,6 +61,7 @@ bool is_sticky(CUresult result) {
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_TENSOR_MEMORY_LEAK:
     case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case CUDA_ERROR_DEINITIALIZED:
       return true;
     default:
       return false;
@@ -71,22 +73,25 @@ Status status_of(CUresult result, const char* api, const char* instead) {
   if (result == CUDA_ERROR_NOT_READY) return Status::kNotReady;
   failure = result;
   if (is_sticky(result)) {
-    if (!context_lost()) {
+    if (!context_lost() && result != CUDA_ERROR_DEINITIALIZED) {
       log_warn("%s: %s (%d): the context is lost, and liboffload steps aside", api,
                error_name(result), static_cast<int>(result));
     }
     note_sticky(result);
     return Status::kError;
   }
-  if (result == CUDA_ERROR_DEINITIALIZED) return Status::kError;  // the process is ending
   statistics().driver_errors.add();
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     log_debug("%s: %s; %s", api, error_name(result), instead);
     return Status::kOutOfMemory;
   }
-  if (first_time(api, result))
+  if (!ending.load(std::memory_order_relaxed) && first_time(api, result))
     log_warn("%s failed: %s (%d); %s", api, error_name(result), static_cast<int>(result), instead);
   return Status::kError;
+}
+
+void expect_the_end() {
+  ending.store(true, std::memory_order_relaxed);
 }
 
 CUresult last_failure() {

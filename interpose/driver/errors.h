@@ -13,8 +13,11 @@ namespace offload {
 // only.
 Status status_of(CUresult result, const char* api, const char* instead);
 
-// After these every call fails until the process (or the context) ends.
+// After these every call fails until the process (or the context) ends. CUDA_ERROR_DEINITIALIZED is
+// one of them: the driver has gone before the program, which is no news to anybody.
 bool is_sticky(CUresult result);
+// The process is ending: the driver may go at any moment, and what fails from here on is not said.
+void expect_the_end();
 
 const char* error_name(CUresult result);
 

@@ -109,6 +109,9 @@ class Engine {
 
   // Tells the statistics what has completed meanwhile; for the report.
   void collect();
+  // The same, unless somebody holds the mutex: at the end of the process that may be the caller
+  // itself.
+  bool try_collect();
   void tell_transfers(TransferSink sink, void* context) { transfers_.tell(sink, context); }
 
   PinRegistry& pin_registry() { return pin_registry_; }

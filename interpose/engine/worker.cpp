@@ -152,4 +152,13 @@ void Engine::collect() {
   streams_.collect_exposed();
 }
 
+bool Engine::try_collect() {
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  count_ops();
+  transfers_.collect();
+  streams_.collect_exposed();
+  return true;
+}
+
 }  // namespace offload

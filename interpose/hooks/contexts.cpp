@@ -65,7 +65,10 @@ template <Entry E>
 CUresult ctx_destroy(CUcontext context) {
   const CUresult result = real<E>()(context);
   context_changed();
-  if (result == CUDA_SUCCESS) context_died(context);
+  if (result == CUDA_SUCCESS) {
+    a_context_died();
+    context_died(context);
+  }
   return result;
 }
 
@@ -74,6 +77,7 @@ CUresult primary_ctx_release(CUdevice device) {
   const CUcontext context = session_context_of(device);
   const CUresult result = real<E>()(device);
   context_changed();
+  if (result == CUDA_SUCCESS) a_context_died();
   unsigned flags = 0;
   int alive = 1;
   if (context != nullptr && result == CUDA_SUCCESS &&
@@ -89,6 +93,7 @@ CUresult primary_ctx_reset(CUdevice device) {
   const CUcontext context = session_context_of(device);
   const CUresult result = real<E>()(device);
   context_changed();
+  if (result == CUDA_SUCCESS) a_context_died();
   if (context != nullptr && result == CUDA_SUCCESS) context_died(context);
   return result;
 }

@@ -8,12 +8,17 @@
 namespace offload {
 
 // Events of one context cannot be recorded on another's streams, so such an operation cannot be put
-// in order with ours.
-CUresult Operation::begin_on_foreign_stream() {
+// in order with ours. What the driver is about to refuse needs no order.
+CUresult Operation::begin_unfollowed() {
   if (!names_something()) return CUDA_SUCCESS;
   pins_.clear();
-  session_.give_up(Reason::context_error,
-                   "a context other than the device's primary one uses its memory");
+  if (stream_ == kForeignStream) {
+    session_.give_up(Reason::foreign_context,
+                     "a context other than the device's primary one uses its memory");
+  } else if (stream_ == kUncountedStream) {
+    session_.give_up(Reason::too_many_streams,
+                     "the program has more streams at once than liboffload can follow");
+  }
   return CUDA_SUCCESS;
 }
 

@@ -21,8 +21,8 @@ class Operation {
   // CUDA_SUCCESS: answer with that, the operation is over.
   CUresult begin(CUstream stream, bool per_thread) {
     stream_ = session_.stream(stream, per_thread);
-    if (stream_ == kForeignStream) [[unlikely]]
-      return begin_on_foreign_stream();
+    if (!is_followed(stream_)) [[unlikely]]
+      return begin_unfollowed();
     const Status status = session_.engine.begin_op(pins_, stream_);
     if (status != Status::kOk) [[unlikely]]
       return refuse(status);
@@ -32,7 +32,7 @@ class Operation {
   // With the driver's answer, which it returns.
   CUresult end(CUresult result) {
     statistics().operations.add();
-    if (stream_ != kForeignStream) {
+    if (is_followed(stream_)) {
       session_.engine.end_op(pins_, stream_);
     } else {
       pins_.clear();
@@ -53,7 +53,7 @@ class Operation {
   StreamIndex stream() const { return stream_; }
 
  private:
-  CUresult begin_on_foreign_stream();
+  CUresult begin_unfollowed();
   CUresult refuse(Status status);
 
   Session& session_;

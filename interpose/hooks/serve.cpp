@@ -10,6 +10,7 @@ namespace offload {
 namespace {
 
 constexpr uint64_t kAllocationsBetweenLooks = 512;
+constexpr uint64_t kMostBytes = uint64_t{1} << 47;
 
 void raise(std::atomic<uint64_t>& mark, uint64_t level) {
   uint64_t known = mark.load(std::memory_order_relaxed);
@@ -28,6 +29,11 @@ Session* session_that_serves(const void* caller) {
 }
 
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out) {
+  if (bytes > kMostBytes) {  // of which the engine may not make multiples
+    statistics().allocations_refused.add();
+    say_out_of_memory(active, bytes);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   if (statistics().allocations.get() % kAllocationsBetweenLooks == 0) look_for_bypasses(active);
   Address address = 0;
   const Status status = stream == kNoStream

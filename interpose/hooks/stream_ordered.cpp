@@ -16,7 +16,7 @@ Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, C
   Session* active = session_that_serves(caller);
   if (active == nullptr) return nullptr;
   *index = active->stream(stream, per_thread);
-  return *index == kForeignStream ? nullptr : active;
+  return is_followed(*index) ? active : nullptr;
 }
 
 }  // namespace
@@ -49,10 +49,11 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address, stream);
   if (!active->engine.owns(address)) return real<E>()(address, stream);
   const StreamIndex index = active->stream(stream, RealType<E>::per_thread);
+  if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer
   // A stream that we cannot follow: the host waits for all of them.
-  const Status status = index == kForeignStream
-                            ? active->engine.free(address, &active->pins())
-                            : active->engine.free_async(address, index, &active->pins());
+  const Status status = is_followed(index)
+                            ? active->engine.free_async(address, index, &active->pins())
+                            : active->engine.free(address, &active->pins());
   active->start_worker_if_wanted();
   return code_of(status);
 }

@@ -20,7 +20,7 @@ CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
-  const bool followed = operation.stream() != kForeignStream;
+  const bool followed = is_followed(operation.stream());
   if (followed) active->engine.external_wait_begin(operation.stream());
   const CUresult result = real<E>()(arguments...);
   if (followed) active->engine.external_wait_end(operation.stream());

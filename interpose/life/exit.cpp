@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <atomic>
 
+#include "interpose/driver/errors.h"
 #include "interpose/life/fork.h"
 #include "interpose/life/session.h"
 #include "interpose/life/start.h"
@@ -15,8 +17,9 @@ namespace offload {
 namespace {
 
 constinit std::atomic<bool> written{false};
+constinit std::atomic<bool> registered{false};
 
-void write_summary(const Session* last) {
+void write_summary(const Session* last, std::string_view incomplete = {}) {
   if (is_forked_child() || options().report == offload::Report::kOff) return;
   if (written.exchange(true, std::memory_order_acq_rel)) return;
   ReportFacts facts;
@@ -25,6 +28,7 @@ void write_summary(const Session* last) {
   facts.mode = options().mode;
   facts.policy = options().policy;
   facts.evicted = options().evicted;
+  facts.incomplete = incomplete;
   if (last != nullptr) {
     facts.device = last->device.name;
     facts.device_total_bytes = last->device.total_bytes;
@@ -45,14 +49,39 @@ void end_of_process_without_session() {
   write_summary(last_session());
 }
 
+// A thread that is in the engine for so long is this one, interrupted by the signal whose handler
+// ends the process.
+bool collect_soon(Engine& engine) {
+  constexpr int kMostLooks = 100;
+  for (int look = 0; look < kMostLooks; ++look) {
+    if (engine.try_collect()) return true;
+    constexpr timespec kMoment{0, 1'000'000};
+    nanosleep(&kMoment, nullptr);
+  }
+  return false;
+}
+
+Worker::Counted count_the_rest(Session& last) {
+  if (last.worker.started()) return last.worker.stop_and_count();
+  return collect_soon(last.engine) ? Worker::Counted::kAll : Worker::Counted::kNever;
+}
+
 void end_of_session() {
   Session* last = last_session();
   if (is_forked_child() || last == nullptr) return;
-  const bool working = active_session.load(std::memory_order_acquire) == last;
-  forward_from_now_on();
-  last->worker.stop();
-  if (working) last->engine.collect();
-  write_summary(last);
+  expect_the_end();
+  Worker::Counted counted = Worker::Counted::kAll;
+  if (active_session.load(std::memory_order_acquire) == last && !context_lost()) {
+    counted = count_the_rest(*last);
+  } else {
+    last->worker.stop();
+  }
+  // Whoever comes after us would wait for ever.
+  if (counted == Worker::Counted::kNever) forward_from_now_on();
+  write_summary(last,
+                counted == Worker::Counted::kNever  ? "the program ended in the middle of a call"
+                : counted == Worker::Counted::kSome ? "copies were under way when the program ended"
+                                                    : "");
 }
 
 }  // namespace
@@ -62,7 +91,7 @@ void report_at_exit() {
 }
 
 void end_session_at_exit() {
-  atexit(&end_of_session);
+  if (!registered.exchange(true, std::memory_order_relaxed)) atexit(&end_of_session);
 }
 
 }  // namespace offload

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end: the hooks forward, the worker stops, the summary is written. Nothing is freed. Runs from
-// atexit, registered after the driver's first initialisation so that it comes before the driver's
-// own end.
+// The end: the worker stops, the summary is written. The hooks stay at work, as exit handlers and
+// destructors of the program come after ours and may still read what has been moved; they forward
+// once the driver says that it has gone. Nothing is freed. Runs from atexit, registered after the
+// driver's first initialisation so that it comes before the driver's own end.
 
 namespace offload {
 

@@ -28,8 +28,10 @@ constinit std::mutex making;  // only ever one session at a time is made; held a
                               // as nobody else waits for it
 
 void forward_after_sticky_error() {
-  statistics().set_reason(Reason::context_error);
-  statistics().passed_through(PassThrough::context_error);
+  if (lost_to() != CUDA_ERROR_DEINITIALIZED) {
+    statistics().set_reason(Reason::context_error);
+    statistics().passed_through(PassThrough::context_error);
+  }
   forward_from_now_on();
 }
 
@@ -64,10 +66,12 @@ StreamIndex Session::find_stream(CUstream handle) {
   const uint64_t generation = stream_generation();
   const bool special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
   CUcontext context = nullptr;
+  // What has no context will be refused by the driver. That may change, so it is not remembered.
   if (special) {
     context = current_context();
+    if (context == nullptr) return kRefusedStream;
   } else if (real<Entry::cuStreamGetCtx>()(handle, &context) != CUDA_SUCCESS) {
-    return kForeignStream;  // the driver will say what is wrong with it
+    return kRefusedStream;
   }
   StreamIndex index = kForeignStream;
   if (context == device.context) {
@@ -75,6 +79,7 @@ StreamIndex Session::find_stream(CUstream handle) {
     if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
       id = reinterpret_cast<uintptr_t>(handle);
     index = engine.stream({handle, context}, id, handle == CU_STREAM_PER_THREAD);
+    if (index == kNoStream) index = kUncountedStream;
   }
   if (thread.stream_generation != generation) {
     for (ThreadState::CachedStream& cached : thread.streams) cached = {};
@@ -146,9 +151,21 @@ bool was_ours(CUdeviceptr address) {
   return false;
 }
 
+bool start_over_in_child() {
+  if (last_session() != nullptr || forwarding.load(std::memory_order_relaxed)) return false;
+  if (!making.try_lock()) return false;
+  making.unlock();
+  seen.store(false, std::memory_order_relaxed);
+  return true;
+}
+
 void forward_from_now_on() {
   forwarding.store(true, std::memory_order_relaxed);
   active_session.store(nullptr, std::memory_order_release);
+}
+
+void a_context_died() {
+  refused_context.store(nullptr, std::memory_order_relaxed);
 }
 
 void context_died(CUcontext context) {
@@ -158,6 +175,7 @@ void context_died(CUcontext context) {
   forget_streams();
   active->worker.stop();
   active->engine.context_gone();
+  active->port.give_back_addresses();
 }
 
 void note_result(CUresult result) {

@@ -16,8 +16,14 @@
 
 namespace offload {
 
-// The stream belongs to another context than ours.
+// Streams that the engine does not follow, and why: it belongs to another context than ours; the
+// driver will refuse it (it is gone, or no context is current); there are too many.
 inline constexpr StreamIndex kForeignStream = kNoStream;
+inline constexpr StreamIndex kRefusedStream = kNoStream - 1;
+inline constexpr StreamIndex kUncountedStream = kNoStream - 2;
+inline bool is_followed(StreamIndex stream) {
+  return stream < kUncountedStream;
+}
 
 struct Session {
   Session(const Device& device_found, const EngineConfig& engine_config, Policy& policy);
@@ -47,7 +53,7 @@ struct Session {
   }
   void start_worker_if_wanted() {
     if (engine.wants_worker() && !worker.started()) [[unlikely]]
-      worker.start(engine, device.context);
+      worker.start(engine, port, device.context);
   }
   // What is evicted comes home, and nothing moves from here on. `sentence` ends the one line that
   // is said.
@@ -96,6 +102,10 @@ bool was_ours(CUdeviceptr address);
 
 // Hooks forward from now on.
 void forward_from_now_on();
+// In a forked child: true, and as before the first allocation, if there never was a session.
+bool start_over_in_child();
+// Some context died: its handle may be another's tomorrow.
+void a_context_died();
 // The program's context died: its session goes with it, and the next allocation makes another.
 void context_died(CUcontext context);
 // A forwarded call came back with this.

@@ -4,17 +4,20 @@
 #include <signal.h>
 #include <time.h>
 
+#include "interpose/driver/driver_port.h"
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
 #include "interpose/engine/engine.h"
 #include "interpose/life/thread_state.h"
 #include "profiler/base/log.h"
+#include "profiler/statistics.h"
 
 namespace offload {
 
-void Worker::start(Engine& engine, CUcontext context) {
+void Worker::start(Engine& engine, DriverPort& port, CUcontext context) {
   if (started_.exchange(true, std::memory_order_acq_rel)) return;
   engine_ = &engine;
+  port_ = &port;
   context_ = context;
   sigset_t all;
   sigset_t before;
@@ -41,6 +44,24 @@ void Worker::stop() {
   pthread_timedjoin_np(thread_, nullptr, &until);
 }
 
+Worker::Counted Worker::stop_and_count() {
+  counting_.store(true, std::memory_order_release);
+  stop();
+  return counted_.load(std::memory_order_acquire);
+}
+
+void Worker::count() {
+  constexpr uint64_t kPatienceNs = 250'000'000;
+  const uint64_t until = monotonic_ns() + kPatienceNs;
+  bool idle = port_->idle();
+  for (; !idle && monotonic_ns() < until; idle = port_->idle()) {
+    constexpr timespec kMoment{0, 1'000'000};
+    nanosleep(&kMoment, nullptr);
+  }
+  engine_->collect();
+  counted_.store(idle ? Counted::kAll : Counted::kSome, std::memory_order_release);
+}
+
 void* Worker::run(void* self) {
   auto& worker = *static_cast<Worker*>(self);
   this_thread.inside = true;
@@ -50,6 +71,7 @@ void* Worker::run(void* self) {
   while (!worker.stopping_.load(std::memory_order_acquire) && !context_lost()) {
     if (!worker.engine_->worker_step()) worker.engine_->wait_for_work();
   }
+  if (worker.counting_.load(std::memory_order_acquire)) worker.count();
   return nullptr;
 }
 

@@ -7,27 +7,42 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "interpose/driver/cuda_api.h"
 
 namespace offload {
 
+class DriverPort;
 class Engine;
 
 class Worker {
  public:
   bool started() const { return started_.load(std::memory_order_relaxed); }
   // Once; later calls do nothing.
-  void start(Engine& engine, CUcontext context);
+  void start(Engine& engine, DriverPort& port, CUcontext context);
   // Waits for it to end, a second at the most.
   void stop();
+  // As stop(), and before it ends the worker tells the statistics what has completed, for which it
+  // gives copies under way a moment. It does so, not the caller, because a caller at the end of the
+  // process may have been interrupted inside the driver or the engine by a signal.
+  enum class Counted : uint8_t {
+    kAll,
+    kSome,   // copies were still under way
+    kNever,  // it did not come to it within a second
+  };
+  Counted stop_and_count();
 
  private:
   static void* run(void* self);
+  void count();
 
   std::atomic<bool> started_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> counting_{false};
+  std::atomic<Counted> counted_{Counted::kNever};
   Engine* engine_ = nullptr;
+  DriverPort* port_ = nullptr;
   CUcontext context_ = nullptr;
   pthread_t thread_{};
   std::atomic<bool> running_{false};

@@ -67,6 +67,6 @@ struct Scenario {
   void (*run)(Client& client);
 };
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
-    kMemoryScenarios, kWaitScenarios, kLifeScenarios;
+    kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios;
 
 }  // namespace clients

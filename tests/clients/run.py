@@ -23,6 +23,9 @@ EXPECTED = {
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},
+    "refused-calls": {"lines": ["out of memory", "out of memory"]},
+    # What had been counted when the signal came is not known.
+    "exit-in-handler": {"moves": None},
 }
 
 
@@ -75,7 +78,8 @@ def main():
                 report = json.load(file)
         else:
             problems.append("no report")
-        if report and (report["copies_out"] > 0) != (expected.get("moves", True) and not arguments.still):
+        moves = expected.get("moves", True)
+        if report and moves is not None and (report["copies_out"] > 0) != (moves and not arguments.still):
             problems.append(f"{report['copies_out']} buffers left")
         lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
         wanted = expected.get("lines", []) + arguments.says

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong in programs and ends there: the driver refuses a call, a context goes and comes
+// back as another. Buffers move on as before.
+
+#include <thread>
+
+#include "tests/clients/client.h"
+
+namespace clients {
+namespace {
+
+constexpr uint32_t kCrowd = 20;
+
+void look_at_all(Client& client, const std::vector<CUdeviceptr>& buffers) {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+}
+
+// The program gets the driver's own code, and that is all that comes of it.
+void refused_calls(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUstream stream = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK_CUDA(client.cuda.cuStreamDestroy(stream));
+  CHECK_RESULT(client.cuda.cuMemsetD32Async(buffers[0], 1, 4, stream), CUDA_ERROR_INVALID_HANDLE);
+  CHECK_RESULT(client.cuda.cuMemFreeAsync(buffers[0], stream), CUDA_ERROR_INVALID_HANDLE);
+  std::thread([&] {  // has no context
+    CHECK_RESULT(client.cuda.cuMemsetD32(buffers[0], 1, 4), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    client.expect(buffers[0], filled(0));
+  })
+      .join();
+  CHECK_RESULT(client.cuda.cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+               CUDA_ERROR_INVALID_HANDLE);
+  CUdeviceptr at = 0;
+  CHECK_RESULT(client.cuda.cuMemAlloc(&at, ~size_t{0}), CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK_RESULT(client.cuda.cuMemAlloc(&at, ~size_t{0} / 2), CUDA_ERROR_OUT_OF_MEMORY);
+  look_at_all(client, buffers);
+  const std::vector<CUdeviceptr> more = client.crowd(2 * kCrowd);  // than the card holds
+  look_at_all(client, more);
+  client.disperse(more);
+  client.disperse(buffers);
+}
+
+// The handle of a context of the program's own, whose memory was the driver's, is the primary
+// context's now.
+void context_handle(Client& client) {
+  CHECK_CUDA(client.cuda.cuDevicePrimaryCtxReset(client.device));
+  CUcontext own = nullptr;
+  CUctxCreateParams parameters{};
+  CHECK_CUDA(client.cuda.cuCtxCreate(&own, &parameters, 0, client.device));
+  CUdeviceptr theirs = 0;
+  CHECK_CUDA(client.cuda.cuMemAlloc(&theirs, kBytes));
+  CHECK_CUDA(client.cuda.cuMemFree(theirs));
+  CHECK_CUDA(client.cuda.cuCtxDestroy(own));
+  client.start();
+  CHECK(client.context == own);  // else this is no test
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+// Address space is not used up by contexts that came and went.
+void many_resets(Client& client) {
+  for (int life = 0; life < 60; ++life) {
+    const CUdeviceptr at = client.allocate();
+    client.fill(at, 1);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    CHECK_CUDA(client.cuda.cuDevicePrimaryCtxReset(client.device));
+    client.start();
+  }
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+}  // namespace
+
+const std::vector<Scenario> kAccidentScenarios = {
+    {"refused-calls", &refused_calls},
+    {"context-handle", &context_handle},
+    {"many-resets", &many_resets},
+};
+
+}  // namespace clients
