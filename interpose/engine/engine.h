@@ -78,9 +78,9 @@ class Engine {
   Status begin_op(ThreadPins& pins, StreamIndex stream);
   void end_op(ThreadPins& pins, StreamIndex stream);
 
-  // A copy from the host wrote `bytes` at `to`: addresses of ours among its words make `to` a table
-  // of names. To be called while the copy's op is pinned; `from` is readable host memory.
-  void host_data_copied(Address to, const void* from, uint64_t bytes);
+  // A copy wrote `bytes` at `to`: addresses of ours among its words make `to` a table of names. To
+  // be called while the copy's op is pinned; `from` is readable host memory, or lies in the window.
+  void data_copied(Address to, const void* from, uint64_t bytes);
 
   // The allocation around `address` may not move any more (exported, encoded in a descriptor). It
   // is restored first.

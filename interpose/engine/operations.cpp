@@ -133,10 +133,13 @@ void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
   if (waiting_.load(std::memory_order_relaxed) != 0) changed_.notify_all();
 }
 
-void Engine::host_data_copied(Address to, const void* from, uint64_t bytes) {
+void Engine::data_copied(Address to, const void* from, uint64_t bytes) {
   OwnVector<Address> words;
   const auto* at = static_cast<const unsigned char*>(from);
-  for (uint64_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
+  const auto from_address = reinterpret_cast<Address>(from);
+  const bool on_device = owns(from_address);
+  if (on_device) tables_.read(from_address, from_address + bytes, &words);
+  for (uint64_t i = 0; !on_device && i + sizeof(Address) <= bytes; i += sizeof(Address)) {
     Address word;
     std::memcpy(&word, at + i, sizeof(word));
     if (window_.contains(word)) words.push_back(word);

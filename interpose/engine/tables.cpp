@@ -33,6 +33,17 @@ void Tables::forget(Address begin, Address end) {
   erase_covered(begin, end);
 }
 
+void Tables::read(Address begin, Address end, OwnVector<Address>* words) const {
+  if (empty()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto at = by_begin_.lower_bound(begin > longest_ ? begin - longest_ : 0);
+  for (; at != by_begin_.end() && at->first < end; ++at) {
+    if (at->second.end > begin) {
+      words->insert(words->end(), at->second.words.begin(), at->second.words.end());
+    }
+  }
+}
+
 void Tables::name(ThreadPins& pins, Address address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   uint32_t looked = 0;

@@ -24,6 +24,8 @@ class Tables {
   explicit Tables(const Window& window) : window_(window) {}
   // [begin, end) now holds these addresses of the window. Tables that lie in it whole are gone.
   void set(Address begin, Address end, OwnVector<Address> words);
+  // Adds the words of the tables that reach into [begin, end).
+  void read(Address begin, Address end, OwnVector<Address>* words) const;
   // Memory went back to the allocator, or was overwritten: tables that lie in it whole are gone.
   void forget(Address begin, Address end);
   // Adds what the tables at and shortly behind `address` name.

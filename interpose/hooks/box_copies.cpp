@@ -20,10 +20,14 @@ struct Extents {
   size_t width_bytes, height, depth;
 };
 
+size_t row_bytes(const End& end, size_t width_bytes) {
+  return end.pitch != 0 ? end.pitch : end.x + width_bytes;
+}
+
 CUresult name_end(Operation& operation, const End& end, const Extents& extents) {
   if (end.type != CU_MEMORYTYPE_DEVICE && end.type != CU_MEMORYTYPE_UNIFIED) return CUDA_SUCCESS;
   if (extents.width_bytes == 0 || extents.height == 0 || extents.depth == 0) return CUDA_SUCCESS;
-  const size_t pitch = end.pitch != 0 ? end.pitch : end.x + extents.width_bytes;
+  const size_t pitch = row_bytes(end, extents.width_bytes);
   const size_t height = end.height != 0 ? end.height : end.y + extents.height;
   const CUdeviceptr first = end.device + (end.z * height + end.y) * pitch + end.x;
   const size_t bytes =
@@ -43,7 +47,21 @@ CUresult name_2d(Operation& operation, const CUDA_MEMCPY2D* copy) {
       copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, copy->dstPitch, 0};
   const End from = {
       copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY, 0, copy->srcPitch, 0};
-  return name_ends(operation, to, from, {copy->WidthInBytes, copy->Height, 1});
+  const CUresult named = name_ends(operation, to, from, {copy->WidthInBytes, copy->Height, 1});
+  if (named != CUDA_SUCCESS || copy->WidthInBytes == 0 || copy->Height == 0) return named;
+  // Rows that lie alike on both sides are one range, which may be a table of pointers.
+  const bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
+  const size_t to_pitch = row_bytes(to, copy->WidthInBytes);
+  const size_t from_pitch = row_bytes(from, copy->WidthInBytes);
+  if (copy->dstMemoryType == CU_MEMORYTYPE_HOST || copy->dstMemoryType == CU_MEMORYTYPE_ARRAY ||
+      copy->srcMemoryType == CU_MEMORYTYPE_ARRAY || (to_pitch != from_pitch && copy->Height != 1))
+    return named;
+  const auto* source = from_host ? static_cast<const unsigned char*>(copy->srcHost)
+                                 : reinterpret_cast<const unsigned char*>(copy->srcDevice);
+  watch_for_table(operation, to.device + to.y * to_pitch + to.x,
+                  source + from.y * from_pitch + from.x,
+                  (copy->Height - 1) * to_pitch + copy->WidthInBytes);
+  return named;
 }
 
 template <typename Copy>

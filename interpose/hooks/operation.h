@@ -26,7 +26,7 @@ class Operation {
     const Status status = session_.engine.begin_op(pins_, stream_);
     if (status != Status::kOk) [[unlikely]]
       return refuse(status);
-    if (table_bytes_ != 0) session_.engine.host_data_copied(table_to_, table_from_, table_bytes_);
+    if (table_bytes_ != 0) session_.engine.data_copied(table_to_, table_from_, table_bytes_);
     return CUDA_SUCCESS;
   }
   // With the driver's answer, which it returns.
@@ -42,7 +42,8 @@ class Operation {
       note_result(result);
     return result;
   }
-  // The operation copies this host memory to that address of ours: it may be a table of pointers.
+  // The operation copies this host memory, or memory of ours, to that address of ours: it may be a
+  // table of pointers.
   void copies_table(CUdeviceptr to, const void* from, size_t bytes) {
     table_to_ = to;
     table_from_ = from;

@@ -37,7 +37,7 @@ CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
 
 void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, size_t bytes) {
   if (bytes < sizeof(void*) || bytes > Tables::kLargest || !operation.engine().owns(to)) return;
-  if (operation.engine().owns(reinterpret_cast<CUdeviceptr>(from)) || !host_can_read(from)) return;
+  if (!operation.engine().owns(reinterpret_cast<CUdeviceptr>(from)) && !host_can_read(from)) return;
   operation.copies_table(to, from, bytes);
 }
 

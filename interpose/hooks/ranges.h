@@ -11,7 +11,7 @@ namespace offload {
 CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes);
 
 // A copy of `bytes` from `from` to our memory at `to`: if it is small and comes from memory that
-// the host can read, it may be a table of pointers.
+// the host can read, or from ours, it may be a table of pointers.
 void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, size_t bytes);
 
 }  // namespace offload

@@ -310,6 +310,27 @@ TEST(Tables, ATableOfTablesNamesWhatTheyHold) {
   }
 }
 
+TEST(Tables, ACopyOfATableNamesTheSame) {
+  expect_holds({.device_granules = 8}, [](World& w) {
+    const int s = w.add_stream();
+    const int a = w.allocate(granules(2));
+    const int table = w.allocate(1024);
+    const int copy = w.allocate(1024);
+    w.op(s, {write(a)});
+    w.copy_table(s, table, {a});
+    World::Op op = w.begin(s, {read(table), write(copy)});
+    w.forward(op);
+    w.engine->data_copied(w.tensor(copy).address,
+                          reinterpret_cast<const void*>(w.tensor(table).address), 1024);
+    w.end(op);
+    w.free_async(table, s);
+    w.idle(s, 3);
+    w.press({a});
+    w.op(s, {read(copy), hidden_update(a)});
+    EXPECT_EQ(w.states(a), "R");
+  });
+}
+
 // Two that point to each other, and to everything.
 TEST(Tables, ACircleEnds) {
   Eager eager;

@@ -374,7 +374,7 @@ void World::copy_table(int stream_number, int table, const std::vector<int>& nam
   std::vector<Address> words;
   for (const int index : named) words.push_back(tensor(index).address);
   forward(copy);
-  engine->host_data_copied(tensor(table).address, words.data(), words.size() * sizeof(Address));
+  engine->data_copied(tensor(table).address, words.data(), words.size() * sizeof(Address));
   end(copy);
 }
 
