@@ -24,7 +24,7 @@ struct ReportFacts {
   Mode mode = Mode::kOffload;
   PolicyName policy = PolicyName::kPressure;
   Evicted evicted = Evicted::kAuto;  // as decided, once it is
-  std::string_view incomplete;       // why the numbers are not final; empty: they are
+  std::string_view incomplete{};     // why the numbers are not final; empty: they are
   std::uint64_t device_total_bytes = 0;
   std::uint64_t gpu_limit_bytes = 0;  // what we may map
   std::uint64_t host_limit_bytes = 0;

@@ -15,6 +15,13 @@ struct Row {
   std::string_view sentence;
 };
 
+// Why nothing was moved if nobody has said so.
+Reason concluded(const Snapshot& snapshot) {
+  if (snapshot.allocations_refused != 0) return Reason::nothing_movable;
+  if (snapshot.refused_elsewhere != 0) return Reason::other_memory_ran_out;
+  return snapshot.allocations == 0 ? Reason::no_allocations : Reason::it_fitted;
+}
+
 constexpr Row kHostWaitRows[] = {
 #define HOST_WAIT(name, sentence) {#name, sentence},
 #include "profiler/statistics.def"
@@ -84,6 +91,12 @@ void Statistics::set_reason(Reason reason) {
   reason_.compare_exchange_strong(none, static_cast<int>(reason), std::memory_order_relaxed);
 }
 
+bool Statistics::reason_given(Reason* reason) const {
+  const int given = reason_.load(std::memory_order_relaxed);
+  if (given != kNoReason) *reason = static_cast<Reason>(given);
+  return given != kNoReason;
+}
+
 void Statistics::moved_out(std::uint64_t buffer_bytes, std::uint64_t bytes,
                            std::uint64_t device_ns) {
   bytes_out.add(bytes);
@@ -119,7 +132,7 @@ void Statistics::read(Snapshot& snapshot) const {
   if (snapshot.reason_given) {
     snapshot.reason = static_cast<Reason>(reason);
   } else {
-    snapshot.reason = snapshot.allocations == 0 ? Reason::no_allocations : Reason::it_fitted;
+    snapshot.reason = concluded(snapshot);
   }
   snapshot.top_count = top_.read(snapshot.top);
 }

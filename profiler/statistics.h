@@ -128,6 +128,8 @@ class Statistics {
   }
   // Why nothing is (any longer) moved. The first cause stays.
   void set_reason(Reason reason);
+  // False, and nothing changed, if none was set.
+  bool reason_given(Reason* reason) const;
 
   // A buffer of this size was copied. Takes a short lock of its own: for copies, not for launches.
   void moved_out(std::uint64_t buffer_bytes, std::uint64_t bytes, std::uint64_t device_ns);

@@ -13,19 +13,23 @@ constexpr size_t kPitchAlignment = 512;
 
 template <Entry E>
 CUresult mem_alloc(CUdeviceptr* out, size_t bytes) {
-  Session* active = session_that_serves(__builtin_return_address(0));
-  if (active == nullptr || out == nullptr || bytes == 0) return real<E>()(out, bytes);
+  const void* caller = __builtin_return_address(0);
+  Session* active = session_that_serves(caller);
+  if (active == nullptr || out == nullptr || bytes == 0)
+    return served_by_driver(real<E>()(out, bytes), caller);
   return serve(*active, bytes, kNoStream, out);
 }
 
 template <Entry E>
 CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, size_t height,
                          unsigned element_bytes) {
-  Session* active = session_that_serves(__builtin_return_address(0));
+  const void* caller = __builtin_return_address(0);
+  Session* active = session_that_serves(caller);
   const bool good = out != nullptr && pitch != nullptr && width_bytes != 0 && height != 0 &&
                     (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
                     width_bytes < SIZE_MAX - kPitchAlignment;
-  if (active == nullptr || !good) return real<E>()(out, pitch, width_bytes, height, element_bytes);
+  if (active == nullptr || !good)
+    return served_by_driver(real<E>()(out, pitch, width_bytes, height, element_bytes), caller);
   const size_t row = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
   size_t bytes = 0;
   if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/operation.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <span>
+
 #include "interpose/driver/errors.h"
 #include "profiler/base/log.h"
 #include "profiler/base/units.h"
@@ -46,19 +50,56 @@ CUresult code_of(Status status) {
   return last_failure();
 }
 
+namespace {
+
+// The end of the line about memory that ran out: what kept more from leaving, and what helps.
+void explain(const Session& session, std::span<char> out) {
+  Reason reason{};
+  const bool given = statistics().reason_given(&reason);
+  const std::string_view sentence = given ? sentence_of(reason) : std::string_view{};
+  const int length = static_cast<int>(sentence.size());
+  if (!session.config.move) {
+    std::snprintf(out.data(), out.size(), "nothing is moved: %.*s", length, sentence.data());
+  } else if (session.engine.retired()) {
+    std::snprintf(out.data(), out.size(), "nothing is moved any more: %.*s", length,
+                  sentence.data());
+  } else if (given && reason == Reason::host_memory_exhausted) {
+    const ShortText limit = format_size(session.config.host_limit_bytes);
+    std::snprintf(out.data(), out.size(),
+                  "host memory for moved buffers is at its limit of %s (OFFLOAD_HOST_LIMIT)",
+                  limit.c_str());
+  } else if (statistics().host_bytes.peak() == 0) {
+    const ShortText least = format_size(session.config.min_size_bytes);
+    std::snprintf(out.data(), out.size(),
+                  "no buffer could leave: all are in use, or smaller than %s (OFFLOAD_MIN_SIZE)",
+                  least.c_str());
+  } else {
+    std::snprintf(out.data(), out.size(), "all that may move has moved");
+  }
+}
+
+}  // namespace
+
 void say_out_of_memory(Session& session, uint64_t wanted_bytes) {
+  const uint64_t mapped_bytes = session.engine.mapped_bytes();
+  // The limit is lifted once nothing moves any more.
+  const uint64_t limit_bytes =
+      session.engine.retired() || mapped_bytes > session.config.limit_bytes
+          ? std::max(session.config.limit_bytes, session.device.total_bytes)
+          : session.config.limit_bytes;
   const ShortText wanted = format_size(wanted_bytes);
-  const ShortText limit = format_size(session.config.limit_bytes);
+  const ShortText limit = format_size(limit_bytes);
   const ShortText live = format_size(session.engine.live_bytes());
-  const ShortText mapped = format_size(session.engine.mapped_bytes());
+  const ShortText mapped = format_size(mapped_bytes);
   const ShortText host = format_size(statistics().host_bytes.get());
+  char why[256];
+  explain(session, why);
   log_warn(
       "out of memory: %s%s for %s; of the %s on the GPU %s are mapped; the program's live buffers "
-      "are %s, %s "
-      "of them in host memory; all that may move has moved",
+      "are %s, %s of them in host memory; %s",
       wanted_bytes == 0 ? "no room" : wanted.c_str(), wanted_bytes == 0 ? "" : " asked",
       wanted_bytes == 0 ? "what one operation names" : "a buffer", limit.c_str(), mapped.c_str(),
-      live.c_str(), host.c_str());
+      live.c_str(), host.c_str(), why);
 }
 
 }  // namespace offload

@@ -28,6 +28,13 @@ Session* session_that_serves(const void* caller) {
   return session_for_allocation();
 }
 
+CUresult served_by_driver(CUresult result, const void* caller) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) statistics().refused_elsewhere.add();
+  if (result == CUDA_SUCCESS && session() != nullptr && !from_communication_library(caller))
+    statistics().passed_through(PassThrough::unmanaged_memory);
+  return result;
+}
+
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out) {
   if (bytes > kMostBytes) {  // of which the engine may not make multiples
     statistics().allocations_refused.add();

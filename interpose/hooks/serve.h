@@ -12,4 +12,7 @@ Session* session_that_serves(const void* caller);
 // On `stream`, or for cuMemAlloc on kNoStream. Out of memory has been said.
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out);
 
+// What the driver answered to an allocation that we do not serve; returns it.
+CUresult served_by_driver(CUresult result, const void* caller);
+
 }  // namespace offload

@@ -23,11 +23,11 @@ Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, C
 
 template <Entry E>
 CUresult mem_alloc_async(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  const void* caller = __builtin_return_address(0);
   StreamIndex index = kNoStream;
-  Session* active = session_on_stream(__builtin_return_address(0), out, bytes, stream,
-                                      RealType<E>::per_thread, &index);
+  Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
   if (active == nullptr || !active->default_pool_is_current.load(std::memory_order_relaxed)) {
-    return real<E>()(out, bytes, stream);
+    return served_by_driver(real<E>()(out, bytes, stream), caller);
   }
   return serve(*active, bytes, index, out);
 }
@@ -35,11 +35,11 @@ CUresult mem_alloc_async(CUdeviceptr* out, size_t bytes, CUstream stream) {
 template <Entry E>
 CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool pool,
                                    CUstream stream) {
+  const void* caller = __builtin_return_address(0);
   StreamIndex index = kNoStream;
-  Session* active = session_on_stream(__builtin_return_address(0), out, bytes, stream,
-                                      RealType<E>::per_thread, &index);
+  Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
   if (active == nullptr || !active->is_default_pool(pool))
-    return real<E>()(out, bytes, pool, stream);
+    return served_by_driver(real<E>()(out, bytes, pool, stream), caller);
   return serve(*active, bytes, index, out);
 }
 

@@ -2,15 +2,21 @@
 #include "interpose/life/exit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstring>
 
 #include "interpose/driver/errors.h"
 #include "interpose/life/fork.h"
 #include "interpose/life/session.h"
 #include "interpose/life/start.h"
+#include "profiler/base/log.h"
 #include "profiler/report.h"
 
 namespace offload {
@@ -84,7 +90,40 @@ void end_of_session() {
                                                     : "");
 }
 
+// Whether the parent has this library, too. Unreadable: no.
+bool preloaded_in_parent() {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/maps", static_cast<int>(getppid()));
+  const int maps = open(path, O_RDONLY | O_CLOEXEC);
+  if (maps < 0) return false;
+  constexpr std::string_view kName = "/liboffload";
+  char text[4096];
+  size_t kept = 0;  // of the last piece: the name may lie across two
+  bool found = false;
+  for (ssize_t got = 0; !found && (got = read(maps, text + kept, sizeof text - kept)) > 0;) {
+    const size_t size = kept + static_cast<size_t>(got);
+    found = memmem(text, size, kName.data(), kName.size()) != nullptr;
+    kept = std::min(size, kName.size() - 1);
+    std::memmove(text, text + size - kept, kept);
+  }
+  close(maps);
+  return found;
+}
+
+constinit pid_t loaded_in = 0;
+
+void end_without_driver() {
+  if (driver_was_met() || getpid() != loaded_in || preloaded_in_parent()) return;
+  start_to_speak();
+  log_warn("%s used no CUDA driver: there is no summary", program_invocation_short_name);
+}
+
 }  // namespace
+
+void speak_at_exit_without_driver() {
+  loaded_in = getpid();
+  atexit(&end_without_driver);
+}
 
 void report_at_exit() {
   atexit(&end_of_process_without_session);

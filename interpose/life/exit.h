@@ -9,6 +9,10 @@ namespace offload {
 
 // A driver was met: if nothing more comes of it, the summary says so.
 void report_at_exit();
+// A summary is wanted, and the library was just loaded: if the process ends without having met a
+// driver, one line says so. Children of a process that says so itself stay silent, so that a script
+// gets one line, not one for each of its commands.
+void speak_at_exit_without_driver();
 // A session was made.
 void end_session_at_exit();
 

@@ -20,6 +20,7 @@ namespace {
 constinit Options process_options{};
 constinit OptionProblems problems{};
 constinit bool usable = false;
+constinit std::atomic<bool> met{false};
 constinit pthread_once_t started = PTHREAD_ONCE_INIT;
 constinit pthread_once_t met_driver = PTHREAD_ONCE_INIT;
 
@@ -28,11 +29,13 @@ void start_once() {
   if (process_options.disable) return;
   set_pytorch_variables(process_options.pytorch_alloc);
   forward_in_children();
+  if (process_options.report != Report::kOff) speak_at_exit_without_driver();
 }
 
 // What is wrong with the options is said by the processes that they concern, not by every child of
 // a shell script.
 void meet_driver() {
+  met.store(true, std::memory_order_relaxed);
   start_log(process_options, problems);
   statistics().start();
   if (process_options.disable) {
@@ -55,6 +58,14 @@ void start() {
 const Options& options() {
   start();
   return process_options;
+}
+
+bool driver_was_met() {
+  return met.load(std::memory_order_relaxed);
+}
+
+void start_to_speak() {
+  start_log(process_options, problems);
 }
 
 bool driver_in_use() {

@@ -16,6 +16,10 @@ const Options& options();
 // to be forwarded (OFFLOAD_DISABLE, or a bad option while OFFLOAD_STRICT=1).
 bool driver_in_use();
 
+bool driver_was_met();
+// Without a driver: messages go where the options say.
+void start_to_speak();
+
 // The pool of traps is used up: an unknown entry was handed out unguarded.
 void no_more_traps(const char* entry);
 

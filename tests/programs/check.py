@@ -179,6 +179,18 @@ def twice():
             expect(error.count("liboffload ") == 1 and "8 MiB of live buffers" in error, error)
 
 
+def report_without_driver():
+    """Whoever asked for a summary is told that there is none: once, whatever the program starts."""
+    environment = clean_environment(OFFLOAD_REPORT="text")
+    starts_others = "import subprocess; subprocess.run(['ls', '/'], stdout=subprocess.DEVNULL)"
+    for command in ([path("programs", "without_driver")], [sys.executable, "-c", starts_others]):
+        _, _, error = run(command, environment, [library()])
+        name = os.path.basename(command[0])
+        expect(error.count("\n") == 1 and f"{name} used no CUDA driver" in error, error)
+    _, _, error = run([path("programs", "quiet_end")], on_simulated_gpu(OFFLOAD_REPORT="text"), [library()])
+    expect("no CUDA driver" not in error, error)
+
+
 def fork_and_exec():
     status, out, _ = expect_same(["sh", "-c", "ls / > /dev/null; (exit 3); echo $?; exec sh -c 'exit 6'"])
     expect(status == 6 and out == "3\n", out)
@@ -298,6 +310,25 @@ def quiet_end():
         expect(status == wanted, f"{how}: status {status}")
     _, _, error = run([path("programs", "quiet_end")], on_simulated_gpu(OFFLOAD_REPORT="text"), [library()])
     expect("everything fitted" in error, error)
+
+
+def out_of_memory():
+    """The line says what kept more from leaving, and the report does not say that everything fitted."""
+    command = [path("clients", "client"), "proc", "too-much"]
+    for variable, value, says in (
+        ("POLICY", "none", "nothing is moved: OFFLOAD_POLICY=none"),
+        ("MODE", "observe", "nothing is moved: OFFLOAD_MODE=observe"),
+        ("HOST_LIMIT", "1MiB", "at its limit of 1 MiB (OFFLOAD_HOST_LIMIT)"),
+        ("MIN_SIZE", "512MiB", "smaller than 512 MiB (OFFLOAD_MIN_SIZE)"),
+    ):
+        settings = {"OFFLOAD_GPU_LIMIT": "2560KiB", "OFFLOAD_MIN_SIZE": "64KiB", "OFFLOAD_SLOT_CHUNK": "1MiB"}
+        settings[f"OFFLOAD_{variable}"] = value
+        _, _, error = run(command, on_simulated_gpu(SIMGPU_GRANULARITY="64KiB", **settings), [library()])
+        lines = [line for line in error.splitlines() if "out of memory" in line]
+        expect(lines and says in lines[0], f"{variable}: {error}")
+    environment = on_simulated_gpu(OFFLOAD_REPORT="text", OFFLOAD_GPU_LIMIT="4MiB")
+    status, _, error = run([path("programs", "quiet_end")], environment, [library()])
+    expect(status == 2 and "Nothing was moved: memory ran out, but no buffer was both" in error, error)
 
 
 def main():

@@ -141,6 +141,17 @@ TEST(Report, SaysWhyMovingStopped) {
   EXPECT_NE(text.find("Moving stopped: the program called"), std::string::npos) << text;
 }
 
+TEST(Report, SaysThatItsNumbersAreNotFinal) {
+  ReportFacts facts;
+  facts.incomplete = "the program ended in the middle of a call";
+  EXPECT_EQ(json_of(busy_run(), {}).at("incomplete"), "null");
+  EXPECT_EQ(json_of(busy_run(), facts).at("incomplete"), std::string(facts.incomplete));
+  EXPECT_EQ(json_of(idle_run(), facts).at("reason"), "null") << "nobody knows";
+  std::string text = written([&](Sink out) { write_text_report(idle_run(), facts, out); });
+  EXPECT_NE(text.find("  The numbers are not final: the program ended"), std::string::npos) << text;
+  EXPECT_EQ(text.find("everything fitted"), std::string::npos) << text;
+}
+
 TEST(Report, TextReadsWell) {
   std::string text = written([](Sink out) { write_text_report(busy_run(), some_facts(), out); });
   for (const char* line : {

@@ -93,9 +93,22 @@ TEST(Statistics, TheFirstReasonStays) {
   EXPECT_TRUE(now.reason_given);
 }
 
+TEST(Statistics, WhatWasRefusedDidNotFit) {
+  auto s = std::make_unique<Statistics>();
+  Snapshot now{};
+  s->allocations.add();
+  s->refused_elsewhere.add();
+  s->read(now);
+  EXPECT_EQ(now.reason, Reason::other_memory_ran_out);
+  s->allocations_refused.add();
+  s->read(now);
+  EXPECT_EQ(now.reason, Reason::nothing_movable);
+  EXPECT_FALSE(now.reason_given);
+}
+
 TEST(Statistics, CausesHaveNamesAndSentences) {
   EXPECT_EQ(name_of(HostWait::reuse_of_an_address), "reuse_of_an_address");
-  EXPECT_EQ(name_of(PassThrough::exiting), "exiting");
+  EXPECT_EQ(name_of(PassThrough::capture), "capture");
   EXPECT_EQ(sentence_of(Reason::policy_none), "OFFLOAD_POLICY=none moves nothing");
 }
 
