@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "profiler/base/log.h"
 #include "profiler/base/own_file.h"
@@ -29,7 +28,7 @@ void write_report(const Options& options, const ReportFacts& facts, const Snapsh
   std::string_view pattern = options.report_file.c_str();
   if (pattern.empty() && json) pattern = kDefaultJsonFile;
   if (pattern.empty()) {
-    write_fully(STDERR_FILENO, buffer.text());
+    write_to_stderr(buffer.text());
     return;
   }
   char path[kPathBytes];
@@ -38,9 +37,9 @@ void write_report(const Options& options, const ReportFacts& facts, const Snapsh
     log_info("the summary is in %s", path);
   } else {
     log_warn("the summary cannot be written to %s (%s); %s; choose another OFFLOAD_REPORT_FILE",
-             descriptor >= 0 ? path : pattern.data(), strerrordesc_np(errno),
+             descriptor >= 0 ? path : pattern.data(), file_error_text(errno),
              json ? "it is lost" : "here it is");
-    if (!json) write_fully(STDERR_FILENO, buffer.text());
+    if (!json) write_to_stderr(buffer.text());
   }
   if (descriptor >= 0) ::close(descriptor);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -28,12 +29,16 @@ __attribute__((format(printf, 3, 4))) void line(Sink out, const char* label, con
 
 void write_head(const ReportFacts& facts, Sink out) {
   char text[256];
+  char program[64];  // its name may hold anything, and a terminal would obey it
+  const std::size_t length = facts.program.copy(program, sizeof program);
+  std::replace_if(
+      program, program + length,
+      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
   std::string_view rank = process_rank();
   std::snprintf(text, sizeof text, "liboffload %.*s: %.*s, process %d%s%.*s\n",
                 static_cast<int>(facts.version.size()), facts.version.data(),
-                static_cast<int>(facts.program.size()), facts.program.data(),
-                static_cast<int>(getpid()), rank.empty() ? "" : ", rank ",
-                static_cast<int>(rank.size()), rank.data());
+                static_cast<int>(length), program, static_cast<int>(getpid()),
+                rank.empty() ? "" : ", rank ", static_cast<int>(rank.size()), rank.data());
   out(text);
   std::string_view policy = word(facts.policy);
   line(out, "policy", "%.*s%s", static_cast<int>(policy.size()), policy.data(),

@@ -61,9 +61,12 @@ void TransferLog::record(const TransferRecord& transfer) {
       log_warn(
           "the list of transfers cannot be written to %s (%s); it is left out; choose another "
           "OFFLOAD_TRANSFERS",
-          pattern_, strerrordesc_np(errno));
+          pattern_, file_error_text(errno));
     }
-    if (descriptor >= 0) file_.write(kHeader);
+    if (descriptor >= 0) {
+      log_info("the list of transfers is in %s", path);
+      file_.write(kHeader);
+    }
   }
   // A program that closed our file, or a full disk, ends the list: half a list in a second file
   // helps nobody.

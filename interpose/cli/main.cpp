@@ -50,5 +50,8 @@ int dispatch(const Arguments& arguments) {
 }  // namespace offload::cli
 
 int main(int count, char** words) {
-  return offload::cli::dispatch(offload::cli::Arguments(words + 1, words + count));
+  const int status = offload::cli::dispatch(offload::cli::Arguments(words + 1, words + count));
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fputs("offload: what was to be printed could not be written\n", stderr);
+  return status == offload::cli::kExitDone ? offload::cli::kExitProblem : status;
 }

@@ -12,6 +12,7 @@
 #include "interpose/life/pytorch.h"
 #include "profiler/base/log.h"
 #include "profiler/base/options_environment.h"
+#include "profiler/base/own_file.h"
 #include "profiler/statistics.h"
 
 namespace offload {
@@ -25,6 +26,7 @@ constinit pthread_once_t started = PTHREAD_ONCE_INIT;
 constinit pthread_once_t met_driver = PTHREAD_ONCE_INIT;
 
 void start_once() {
+  look_for_stderr();
   usable = read_options(environ, process_options, problems);
   if (process_options.disable) return;
   set_pytorch_variables(process_options.pytorch_alloc);

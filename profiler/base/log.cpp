@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "profiler/base/own_file.h"
 #include "profiler/base/paths.h"
@@ -33,6 +35,10 @@ constinit OwnFile file;
 constinit Place places[kPlaces];
 __attribute__((tls_model("initial-exec"))) constinit thread_local bool inside = false;
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+}
+
 // How often this message was said before. A format string stands for the place that holds it.
 int times_said(const char* format) {
   for (Place& place : places) {
@@ -56,22 +62,31 @@ void open_file() {
     char line[256];
     int length =
         std::snprintf(line, sizeof line,
-                      "liboffload[%d]: warn: log file %.100s cannot be made (error %d); messages "
+                      "liboffload[%d]: warn: log file %.100s cannot be made (%.80s); messages "
                       "go to stderr; check OFFLOAD_LOG_FILE\n",
-                      static_cast<int>(getpid()), file_pattern, cause);
-    write_fully(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
+                      static_cast<int>(getpid()), file_pattern, file_error_text(cause));
+    write_to_stderr({line, static_cast<std::size_t>(length)});
     file_state.store(FileState::kNone);
     return;
   }
   file = OwnFile(descriptor);
   file_state.store(FileState::kOpen, std::memory_order_release);
+  char wanted_path[kPathBytes];
+  if (log_enabled(LogLevel::kInfo) && expand_pattern(file_pattern, wanted_path) &&
+      std::strcmp(wanted_path, taken) != 0) {
+    char line[256];
+    const int length =
+        std::snprintf(line, sizeof line, "liboffload[%d]: info: messages are in %.200s\n",
+                      static_cast<int>(getpid()), taken);
+    write_to_stderr({line, static_cast<std::size_t>(length)});
+  }
 }
 
 void emit(std::string_view line) {
   if (LogSink sink = replaced_sink.load(std::memory_order_acquire)) return sink(line);
   if (file_state.load(std::memory_order_relaxed) == FileState::kWanted) open_file();
   bool to_file = file_state.load(std::memory_order_acquire) == FileState::kOpen;
-  if (!to_file || !file.write(line)) write_fully(STDERR_FILENO, line);
+  if (!to_file || !file.write(line)) write_to_stderr(line);
 }
 
 void say(LogLevel level, const char* format, std::va_list arguments) {
@@ -88,6 +103,9 @@ void say(LogLevel level, const char* format, std::va_list arguments) {
   errno = kept;  // for %m
   int body = std::vsnprintf(line + used, sizeof line - used, format, arguments);
   used += body > 0 ? static_cast<std::size_t>(body) : 0;
+  used = std::min(used, sizeof line - 1);
+  // Names of programs and files may hold anything, and a terminal would obey it.
+  std::replace_if(line + head, line + used, is_control, '?');
   constexpr std::string_view kLast = " (not said again)";
   std::size_t tail = (said + 1 == kRepeats ? kLast.size() : 0) + 1;
   if (used > sizeof line - tail) used = sizeof line - tail;

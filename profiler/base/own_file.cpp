@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/base/own_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 
 namespace offload {
 namespace {
+
+constinit bool has_stderr = true;
 
 // Blocks SIGPIPE for this thread and takes back one that we caused ourselves.
 class PipeSignalGuard {
@@ -57,6 +60,16 @@ bool write_fully(int descriptor, std::string_view text) {
   }
   errno = cause == 0 ? kept : cause;
   return cause == 0;
+}
+
+void look_for_stderr() {
+  const int kept = errno;
+  if (fcntl(STDERR_FILENO, F_GETFD) < 0) has_stderr = false;
+  errno = kept;
+}
+
+bool write_to_stderr(std::string_view text) {
+  return has_stderr && write_fully(STDERR_FILENO, text);
 }
 
 OwnFile::OwnFile(int descriptor) : descriptor_(descriptor) {

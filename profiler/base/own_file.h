@@ -14,6 +14,11 @@ namespace offload {
 // False if something was lost.
 bool write_fully(int descriptor, std::string_view text);
 
+// For messages. A process that was started without a stderr may use its number for a file of its
+// own, so nothing is written there then: to be called before the program opens anything.
+void look_for_stderr();
+bool write_to_stderr(std::string_view text);
+
 class OwnFile {
  public:
   constexpr OwnFile() = default;

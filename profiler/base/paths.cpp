@@ -22,6 +22,27 @@ bool is_joint(char c) {
   return c == '.' || c == '-' || c == '_';
 }
 
+// Whoever closed a standard descriptor must not get our file under its number.
+int above_standard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int cause = errno;
+  close(descriptor);
+  return errno = cause, higher;
+}
+
+int standard_stream(const char* path) {
+  if (std::strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+  return std::strcmp(path, "/dev/stdout") == 0 ? STDOUT_FILENO : -1;
+}
+
+// Opened without waiting for a reader, written to as usual.
+int open_special(const char* path) {
+  const int descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor >= 0) fcntl(descriptor, F_SETFL, O_APPEND);
+  return above_standard(descriptor);
+}
+
 }  // namespace
 
 std::string_view process_rank() {
@@ -90,6 +111,10 @@ bool make_parent_folders(const char* path) {
 }
 
 int create_new_file(const char* path, std::span<char> taken) {
+  if (const int standard = standard_stream(path); standard >= 0) {
+    std::snprintf(taken.data(), taken.size(), "%s", path);
+    return fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  }
   for (int number = 0; number < kMostNumbers; ++number) {
     int length = number == 0 ? std::snprintf(taken.data(), taken.size(), "%s", path)
                              : std::snprintf(taken.data(), taken.size(), "%s.%d", path, number);
@@ -97,16 +122,27 @@ int create_new_file(const char* path, std::span<char> taken) {
       return errno = ENAMETOOLONG, -1;
     }
     int descriptor = open(taken.data(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    if (descriptor >= 0 || errno != EEXIST) return above_standard(descriptor);
+    struct stat status {};
+    if (number != 0 || stat(taken.data(), &status) != 0 || S_ISREG(status.st_mode)) continue;
+    if (S_ISDIR(status.st_mode)) return errno = EISDIR, -1;
+    return open_special(taken.data());
   }
   return errno = EEXIST, -1;
 }
 
 int create_from_pattern(std::string_view pattern, std::span<char> taken) {
   char path[kPathBytes];
-  if (!expand_pattern(pattern, path)) return errno = ENAMETOOLONG, -1;
+  if (!expand_pattern(pattern, path)) return errno = path[0] == '\0' ? EINVAL : ENAMETOOLONG, -1;
   if (!make_parent_folders(path)) return -1;
   return create_new_file(path, taken);
+}
+
+const char* file_error_text(int error) {
+  if (error == EISDIR) return "it is a folder";
+  if (error == EINVAL) return "it gives no name: this process has no rank for %r";
+  if (error == ENXIO) return "nobody reads from it";
+  return strerrordesc_np(error);
 }
 
 }  // namespace offload

@@ -21,12 +21,17 @@ bool expand_pattern(std::string_view pattern, std::span<char> path);
 // Makes the folders above `path` that are missing. False, with errno, if that fails.
 bool make_parent_folders(const char* path);
 
-// Creates a file for appending that did not exist: `path`, or with .1, .2, ... at its end. Writes
-// the name it took into `taken` (of kPathBytes). Returns a descriptor, closed on exec, or -1 with
-// errno.
+// Creates a file for appending that did not exist: `path`, or with .1, .2, ... at its end. What is
+// there and is no regular file (a device, a pipe), and /dev/stderr and /dev/stdout wherever they
+// lead, are opened as they are; a pipe without a reader is an error, not a wait. Writes the name it
+// took into `taken` (of kPathBytes). Returns a descriptor above the standard three, closed on exec,
+// or -1 with errno.
 int create_new_file(const char* path, std::span<char> taken);
 
-// The three in one.
+// The three in one. errno is EINVAL if the pattern gives no name at all.
 int create_from_pattern(std::string_view pattern, std::span<char> taken);
+
+// What such an error means to whoever wrote the pattern.
+const char* file_error_text(int error);
 
 }  // namespace offload

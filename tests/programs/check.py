@@ -312,6 +312,19 @@ def quiet_end():
     expect("everything fitted" in error, error)
 
 
+def closed_stderr():
+    """The number of a stderr that was closed is the program's to use."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "data")
+        environment = on_simulated_gpu(OFFLOAD_REPORT="text", OFFLOAD_LOG="debug", LD_PRELOAD=library())
+        command = f"exec 2>&-; exec {path('programs', 'quiet_end')} opens-a-file {file}"
+        result = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=60)
+        expect(result.returncode == 4 and "the file is 2" in result.stdout, result.stdout)
+        with open(file) as data:
+            text = data.read()
+        expect(text == "", text)
+
+
 def out_of_memory():
     """The line says what kept more from leaving, and the report does not say that everything fitted."""
     command = [path("clients", "client"), "proc", "too-much"]

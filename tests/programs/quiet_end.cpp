@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// quiet_end normal|static|late-free|_exit|kill: starts CUDA, allocates, and ends in that way. A
-// destructor that frees after main, as many programs have, must get the answer that it gets without
-// liboffload.
+// quiet_end normal|late-free|_exit|kill|opens-a-file FILE: starts CUDA, allocates, and ends in that
+// way. A destructor that frees after main, as many programs have, must get the answer that it gets
+// without liboffload.
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ Owner owner;
 
 int main(int count, char** arguments) {
   const char* how = count > 1 ? arguments[1] : "normal";
+  if (std::strcmp(how, "opens-a-file") == 0)
+    std::printf("the file is %d\n", open(arguments[2], O_CREAT | O_WRONLY, 0600));
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   CUcontext context = nullptr;
   CUdeviceptr memory = 0;

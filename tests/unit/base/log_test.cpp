@@ -43,6 +43,11 @@ TEST_F(Log, SaysWhoAndHowBad) {
   EXPECT_EQ(said, prefix("warn") + "3 of four\n" + prefix("error") + "gone\n");
 }
 
+TEST_F(Log, SendsNoControlCharactersToTheTerminal) {
+  log_warn("%s", "a\x1b[31mb\nc\x7f\xc3\xa9");
+  EXPECT_EQ(said, prefix("warn") + "a?[31mb?c?\xc3\xa9\n");
+}
+
 TEST_F(Log, SaysOnlyWhatTheLevelAllows) {
   log_info("no");
   EXPECT_EQ(said, "");

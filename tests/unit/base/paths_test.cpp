@@ -89,6 +89,61 @@ TEST_F(Paths, MakesFoldersAndNeverOverwrites) {
   }
 }
 
+TEST_F(Paths, WhatIsNoRegularFileIsOpenedAsItIs) {
+  char taken[kPathBytes];
+  const int device = create_from_pattern("/dev/null", taken);
+  ASSERT_GE(device, 0);
+  EXPECT_STREQ(taken, "/dev/null");
+  close(device);
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(create_from_pattern(pipe, taken), -1) << "waits for nobody";
+  EXPECT_EQ(errno, ENXIO);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  const int writer = create_from_pattern(pipe, taken);
+  ASSERT_GE(writer, 0);
+  EXPECT_EQ(fcntl(writer, F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(write(writer, "x", 1), 1);
+  close(writer);
+  close(reader);
+}
+
+TEST_F(Paths, StandardStreamsAreOpenedAsTheyAre) {
+  const std::string file = folder_ / "errors";
+  const int kept = dup(STDERR_FILENO);
+  close(STDERR_FILENO);
+  ASSERT_EQ(open(file.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600), STDERR_FILENO);
+  char taken[kPathBytes];
+  const int descriptor = create_from_pattern("/dev/stderr", taken);
+  EXPECT_EQ(write(descriptor, "text", 4), 4);
+  close(descriptor);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  EXPECT_STREQ(taken, "/dev/stderr");
+  EXPECT_EQ(std::filesystem::file_size(file), 4u);
+}
+
+TEST_F(Paths, OurFilesAreNobodysStandardStream) {
+  const int kept = dup(STDERR_FILENO);
+  close(STDERR_FILENO);
+  char taken[kPathBytes];
+  const int descriptor = create_from_pattern(std::string(folder_ / "new"), taken);
+  EXPECT_EQ(fcntl(STDERR_FILENO, F_GETFD), -1);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  EXPECT_GT(descriptor, STDERR_FILENO);
+  close(descriptor);
+}
+
+TEST_F(Paths, AFolderAndNoNameAreNoFiles) {
+  char taken[kPathBytes];
+  EXPECT_EQ(create_from_pattern(std::string(folder_), taken), -1);
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_STREQ(file_error_text(errno), "it is a folder");
+  EXPECT_EQ(create_from_pattern("%r", taken), -1);
+  EXPECT_STREQ(file_error_text(errno), "it gives no name: this process has no rank for %r");
+}
+
 TEST_F(Paths, TellsWhyItFailed) {
   char taken[kPathBytes];
   std::string file = folder_ / "file";

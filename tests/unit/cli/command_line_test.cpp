@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/unit/cli/sandbox.h"
@@ -112,6 +113,14 @@ TEST(CommandLine, WithoutItsLibraryItSaysSo) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.err.find("liboffload.so is neither beside this program nor in ../lib"),
             std::string::npos);
+}
+
+TEST(CommandLine, WhatCannotBePrintedIsAFailure) {
+  Sandbox sandbox;
+  for (const char* command : {"options", "doctor", "--help"}) {
+    const std::string line = sandbox.program() + " " + command + " > /dev/full 2> /dev/null";
+    EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1) << command;
+  }
 }
 
 TEST(CommandLine, VersionHelpAndOptions) {

@@ -152,6 +152,13 @@ TEST(Report, SaysThatItsNumbersAreNotFinal) {
   EXPECT_EQ(text.find("everything fitted"), std::string::npos) << text;
 }
 
+TEST(Report, SendsNoControlCharactersToTheTerminal) {
+  ReportFacts facts = some_facts();
+  facts.program = "e\x1b[31mred";
+  std::string text = written([&](Sink out) { write_text_report(busy_run(), facts, out); });
+  EXPECT_NE(text.find("liboffload 1.2.3: e?[31mred, process "), std::string::npos) << text;
+}
+
 TEST(Report, TextReadsWell) {
   std::string text = written([](Sink out) { write_text_report(busy_run(), some_facts(), out); });
   for (const char* line : {
