@@ -72,13 +72,13 @@ CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, size_t bytes, CUstream st
 
 template <Entry E>
 CUresult memcpy_dtod(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(stream, name, to, from, bytes, stream);
 }
 
