@@ -86,7 +86,7 @@ void check_device(const Driver& driver, int index, Findings& findings) {
     findings.note(
         subject,
         "host memory cannot be mapped at a buffer's address: OFFLOAD_EVICTED=auto means unmapped",
-        "driver 12.2 or newer, on a system that supports it, makes stray accesses harmless");
+        "driver 12.2 or newer, on a system that supports it, lets most stray accesses work");
   } else {
     int node = attribute(driver, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device);
     std::uint64_t host_step =
