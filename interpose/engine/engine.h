@@ -102,7 +102,6 @@ class Engine {
   bool worker_step();
   void wait_for_work();
   void stop_worker();  // makes wait_for_work return at once from now on
-  bool wants_worker() const { return wants_worker_.load(std::memory_order_relaxed); }
 
   // The context died with everything in it. Forgets streams and events; gives all memory back.
   void context_gone();
@@ -273,7 +272,6 @@ class Engine {
   std::condition_variable work_;     // for the worker
   std::atomic<bool> retired_{false};
   std::atomic<bool> pressure_{false};  // evicting now: mark streams now and then
-  std::atomic<bool> wants_worker_{false};
   std::atomic<bool> stop_worker_{false};
   std::atomic<uint32_t> waiting_{0};  // threads in line for room
 

@@ -85,7 +85,6 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
     streams_.recycle_timed(*begin);
   }
   if (bytes == 0) buffer.state.store(before, std::memory_order_release);
-  if (bytes != 0) wants_worker_.store(true, std::memory_order_relaxed);
   return bytes;
 }
 

@@ -134,7 +134,6 @@ void Engine::leave_address(AddressJob job) {
   for (const Point& point : job.fence) streams_.mark(point.stream);
   if (!holds(Clause::kAddressWaitsUnmap)) window_.give_back(job.address, job.granules);
   address_jobs_.push_back(own_new<AddressJob>(std::move(job)));
-  wants_worker_.store(true, std::memory_order_relaxed);
   work_.notify_one();
 }
 

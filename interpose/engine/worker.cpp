@@ -12,7 +12,6 @@ namespace offload {
 void Engine::tend_later(Buffer& buffer, const Piece& piece) {
   piece_jobs_.push_back(
       {&buffer, static_cast<uint32_t>(&piece - buffer.pieces.data()), piece.serial});
-  wants_worker_.store(true, std::memory_order_relaxed);
   work_.notify_one();
 }
 

@@ -45,7 +45,6 @@ CUresult mem_free(CUdeviceptr address) {
   Session* active = session();
   if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address);
   const Status status = active->engine.free(address, &active->pins());
-  active->start_worker_if_wanted();
   return status == Status::kNotOurs ? real<E>()(address) : code_of(status);
 }
 

@@ -12,7 +12,6 @@ inline CUresult keep(CUdeviceptr address) {
   Session* active = session();
   if (active == nullptr || !active->engine.owns(address)) return CUDA_SUCCESS;
   const Status status = active->engine.keep(address, active->pins());
-  active->start_worker_if_wanted();
   return status == Status::kNotOurs ? CUDA_SUCCESS : code_of(status);
 }
 inline CUresult keep(const void* address) {

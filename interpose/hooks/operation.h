@@ -37,7 +37,6 @@ class Operation {
     } else {
       pins_.clear();
     }
-    session_.start_worker_if_wanted();
     if (result != CUDA_SUCCESS) [[unlikely]]
       note_result(result);
     return result;

@@ -46,7 +46,6 @@ CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* o
   const Status status = stream == kNoStream
                             ? active.engine.allocate(bytes, &active.pins(), &address)
                             : active.engine.allocate_async(bytes, stream, &active.pins(), &address);
-  active.start_worker_if_wanted();
   if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(active, bytes);
   if (const CUresult refused = code_of(status); refused != CUDA_SUCCESS) return refused;
   *out = address;

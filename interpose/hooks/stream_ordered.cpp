@@ -54,7 +54,6 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   const Status status = is_followed(index)
                             ? active->engine.free_async(address, index, &active->pins())
                             : active->engine.free(address, &active->pins());
-  active->start_worker_if_wanted();
   return code_of(status);
 }
 

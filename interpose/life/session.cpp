@@ -57,6 +57,9 @@ Status Session::open() {
       device.context,
       [](CUdevice peer, void* port_of) { static_cast<DriverPort*>(port_of)->set_peer(peer, true); },
       &port);
+  // Now, and not when there is something to do: a thread that waits inside the engine for what the
+  // worker does could not start it.
+  worker.start(engine, port, device.context);
   return Status::kOk;
 }
 

@@ -27,7 +27,7 @@ inline bool is_followed(StreamIndex stream) {
 
 struct Session {
   Session(const Device& device_found, const EngineConfig& engine_config, Policy& policy);
-  // Lanes, window, pools. An error leaves a session that must not be used.
+  // Lanes, window, pools, worker. An error leaves a session that must not be used.
   Status open();
 
   // The index of a stream as an entry with legacy or per-thread default streams means it. Makes
@@ -50,10 +50,6 @@ struct Session {
   }
   bool is_default_pool(CUmemoryPool pool) const {
     return default_pool != nullptr && pool == default_pool;
-  }
-  void start_worker_if_wanted() {
-    if (engine.wants_worker() && !worker.started()) [[unlikely]]
-      worker.start(engine, port, device.context);
   }
   // What is evicted comes home, and nothing moves from here on. `sentence` ends the one line that
   // is said.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The engine's one thread: unmaps what has been left, shows host copies, and finishes what waits
-// for the GPU. Started when the engine first has something to do. It takes no signals, so the
+// for the GPU. Started with its session. It takes no signals, so the
 // program's handlers run where they always did.
 
 #include <pthread.h>
