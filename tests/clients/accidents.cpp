@@ -74,12 +74,29 @@ void many_resets(Client& client) {
   client.disperse(buffers);
 }
 
+// Another device's memory is the driver's affair. When it runs out there, the summary says so.
+void second_device(Client& client) {
+  const CUdeviceptr at = client.allocate();
+  CUdevice second = 0;
+  CUcontext context = nullptr;
+  CHECK_CUDA(client.cuda.cuDeviceGet(&second, 1));
+  CHECK_CUDA(client.cuda.cuDevicePrimaryCtxRetain(&context, second));
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(context));
+  CUdeviceptr there = 0;
+  CHECK_CUDA(client.cuda.cuMemAlloc(&there, kBytes));
+  CHECK_CUDA(client.cuda.cuMemFree(there));
+  CHECK_RESULT(client.cuda.cuMemAlloc(&there, size_t{1} << 30), CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+  client.free(at);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kAccidentScenarios = {
     {"refused-calls", &refused_calls},
     {"context-handle", &context_handle},
     {"many-resets", &many_resets},
+    {"second-device", &second_device},
 };
 
 }  // namespace clients

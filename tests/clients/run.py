@@ -24,9 +24,24 @@ EXPECTED = {
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},
     "refused-calls": {"lines": ["out of memory", "out of memory"]},
+    "second-device": {
+        "moves": False,
+        "environment": {"SIMGPU_DEVICES": "2"},
+        "report": {"reason": "other_memory_ran_out", "refused_elsewhere": 1, "pass_through": {"unmanaged_memory": 1}},
+    },
     # What had been counted when the signal came is not known.
     "exit-in-handler": {"moves": None},
 }
+
+
+def differences(report, wanted):
+    found = []
+    for key, value in wanted.items():
+        if isinstance(value, dict):
+            found += differences(report.get(key, {}), value)
+        elif report.get(key) != value:
+            found.append(f"{key} is {report.get(key)}, not {value}")
+    return found
 
 
 def main():
@@ -81,6 +96,7 @@ def main():
         moves = expected.get("moves", True)
         if report and moves is not None and (report["copies_out"] > 0) != (moves and not arguments.still):
             problems.append(f"{report['copies_out']} buffers left")
+        problems += differences(report, expected.get("report", {}))
         lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
         wanted = expected.get("lines", []) + arguments.says
         if len(lines) != len(wanted) or any(text not in line for text, line in zip(wanted, lines)):
