@@ -20,7 +20,7 @@ EXPECTED = {
     "unknown-entry": {"lines": ["cuSimgpuUnknownA"], "environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "too-much": {"lines": ["out of memory"]},
-    "capture": {"lines": ["cuStreamBeginCapture"]},
+    "capture": {"lines": ["cuStreamBeginCapture"], "report": ["pass_through['capture'] > 0", "copies_in > 0"]},
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},
@@ -90,7 +90,7 @@ def main():
         moves = expected.get("moves", True)
         if report and moves is not None and (report["copies_out"] > 0) != (moves and not arguments.still):
             problems.append(f"{report['copies_out']} buffers left")
-        for condition in arguments.report if report else []:
+        for condition in expected.get("report", []) + arguments.report if report else []:
             if not eval(condition, {}, report):
                 problems.append(f"{condition} does not hold")
         lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
