@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Trains a small GPT three times: with room, capped below its peak, and capped with liboffload. Exit status 0 only if the second
-# run dies of out-of-memory and the third ends with the same losses and weights as the first.
+# run dies of out-of-memory and the third moves memory, stays below the cap and ends with the same losses and weights as the first.
 #
 #   scripts/demo.sh [BUILD]         on the simulated GPU
 #   GPU=real scripts/demo.sh        on this machine's GPU; the cap is then OFFLOAD_GPU_LIMIT, and the second run
@@ -22,11 +22,10 @@ for file in liboffload.so offload workloads/train_gpt; do
   [ -e "$build/$file" ] || die "$build/$file is missing: run make first"
 done
 
-# The real runtime library, where it is not in the loader's own path.
+# shellcheck source=scripts/training_run.sh
+. "$root/scripts/training_run.sh"
 if [ "${GPU:-simulated}" = real ]; then
-  for place in "${CUDA_HOME:-/usr/local/cuda}/lib64" "$build"/venv/lib/python3*/site-packages/nvidia/cu13/lib; do
-    [ -e "$place/libcudart.so.13" ] && export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$place"
-  done
+  use_real_runtime "$build" || die "no libcudart.so.13 was found; set CUDA_HOME to a CUDA 13 toolkit"
 fi
 
 # run NAME MEMORY [NAME=VALUE ...]: standard output to the screen and to a file.
@@ -45,7 +44,7 @@ run() {
 }
 value() { awk -v key="$2" '$1 == key { print $2 }' "$folder/$1.out"; }
 size() { awk -v bytes="$1" 'BEGIN { printf "%.0f MiB", bytes / 1048576 }'; }
-report() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$folder/report.json" "$1"; }
+report() { report_value "$folder/report.json" "$1"; }
 
 echo "1. A GPT is trained with room for everything."
 run room "" LD_PRELOAD="${LD_PRELOAD:-}" || die "the first run failed; see above"
@@ -74,20 +73,22 @@ same=no
 cmp -s "$folder/room.out" "$folder/offload.out" && same=yes
 
 echo
-line='%-22s %-14s %-14s %-12s %-12s %-8s %s\n'
+line='%-22s %-14s %-14s %-12s %-12s %-12s %-8s %s\n'
 # shellcheck disable=SC2059
 {
-  printf "$line" run "GPU memory" result "peak mapped" "moved out" misses "weights"
-  printf "$line" "with room" "plenty" ok "$(size "$peak")" - - "$(value room weights)"
-  printf "$line" "capped" "$(size "$cap")" "$capped_text" - - - -
-  if [ "$offload" -eq 0 ] && [ -e "$folder/report.json" ]; then
+  printf "$line" run "GPU memory" result "peak mapped" "moved out" "moved back" misses "weights"
+  printf "$line" "with room" "plenty" ok "$(size "$peak")" - - - "$(value room weights)"
+  printf "$line" "capped" "$(size "$cap")" "$capped_text" - - - - -
+  if [ "$offload" -eq 0 ] && [ -s "$folder/report.json" ]; then
     printf "$line" "capped, liboffload" "$(size "$cap")" ok "$(size "$(report peak_bytes_with)")" \
-      "$(size "$(report bytes_out)")" "$(report demand_misses)" "$(value offload weights)"
-    echo "Moved back: $(size "$(report bytes_in)"). Losses and weights are $([ $same = yes ] && echo "equal to the last bit" || echo "NOT equal")."
+      "$(size "$(report bytes_out)")" "$(size "$(report bytes_in)")" "$(report demand_misses)" "$(value offload weights)"
+    echo "Losses and weights are $([ $same = yes ] && echo "equal to the last bit" || echo "NOT equal")."
   else
-    printf "$line" "capped, liboffload" "$(size "$cap")" "exit $offload" - - - -
+    printf "$line" "capped, liboffload" "$(size "$cap")" "exit $offload" - - - - -
   fi
 }
 [ "$capped_text" = "out of memory" ] || die "the capped run without liboffload should have run out of memory"
 [ "$offload" -eq 0 ] || die "the run with liboffload failed"
 [ $same = yes ] || die "the results differ"
+problem=$(report_problem "$folder/report.json" "$cap")
+[ -z "$problem" ] || die "$problem"

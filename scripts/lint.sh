@@ -36,7 +36,7 @@ mapfile -t streams < <(git grep -lE '#include <(iostream|fstream|sstream)>' -- i
 [ "${#streams[@]}" = 0 ] || complain "streams in the preloaded library: ${streams[*]}"
 
 if command -v shellcheck >/dev/null; then
-  [ "${#scripts[@]}" = 0 ] || shellcheck "${scripts[@]}" || complain "shellcheck"
+  [ "${#scripts[@]}" = 0 ] || shellcheck -x "${scripts[@]}" || complain "shellcheck"
 fi
 
 if [ -e "$build/compile_commands.json" ]; then

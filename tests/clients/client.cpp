@@ -34,9 +34,9 @@ void expect_result(const char* file, int line, const char* call, CUresult result
 
 Client::Client(const Cuda& entries) : cuda(entries) {}
 
-void Client::start() {
+void Client::start(int ordinal) {
   CHECK_CUDA(cuda.cuInit(0));
-  CHECK_CUDA(cuda.cuDeviceGet(&device, 0));
+  CHECK_CUDA(cuda.cuDeviceGet(&device, ordinal));
   CHECK_CUDA(cuda.cuDevicePrimaryCtxRetain(&context, device));
   CHECK_CUDA(cuda.cuCtxSetCurrent(context));
   module_ = load();

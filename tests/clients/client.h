@@ -35,7 +35,7 @@ class Client {
   CUdevice device = 0;
   CUcontext context = nullptr;
 
-  void start();  // context and module
+  void start(int ordinal = 0);  // context and module
   CUfunction function(const char* name);
   CUmodule load();  // the kernels once more
   void launch(CUfunction function, std::vector<void*> arguments, std::vector<size_t> sizes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Things that end and begin again: contexts, streams, modules, threads.
 
+#include <cstdio>
 #include <thread>
 
 #include "tests/clients/client.h"
@@ -105,6 +106,44 @@ void own_context(Client& client) {
   client.disperse(buffers);
 }
 
+// A second device reads buffers of the first: those that were there when access was given, some of
+// which had left, and those that came later.
+void peer_access(Client& client) {
+  constexpr uint32_t kAll = kCrowd + 5;
+  using Enable = CUresult (*)(CUcontext, unsigned);
+  const auto enable = reinterpret_cast<Enable>(client.cuda.other("cuCtxEnablePeerAccess"));
+  CHECK(enable != nullptr);
+  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  Client other = client;
+  other.start(1);
+  const CUresult enabled = enable(client.context, 0);
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+  if (enabled == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) {
+    std::puts("waived: this driver knows no peers");
+  } else {
+    CHECK_CUDA(enabled);
+    for (uint32_t i = kCrowd; i < kAll; ++i) {
+      buffers.push_back(client.allocate());
+      client.fill(buffers.back(), 1000 * i);
+    }
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(other.context));
+    const CUdeviceptr sum = other.allocate();
+    other.fill(sum, 4);
+    std::vector<uint32_t> wanted = filled(4);
+    for (uint32_t i = 0; i < kAll; ++i) {
+      other.mix(sum, buffers[i]);
+      mix_on_host(wanted, filled(1000 * i));
+    }
+    other.expect(sum, wanted);
+    other.free(sum);
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+  }
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
 // After an error that ends the context every call says so, as it does without liboffload, and the
 // program can still end.
 void sticky_error(Client& client) {
@@ -150,9 +189,13 @@ void threads(Client& client) {
 }  // namespace
 
 const std::vector<Scenario> kLifeScenarios = {
-    {"context-reset", &context_reset},   {"stream-handles", &stream_handles},
-    {"module-handles", &module_handles}, {"own-context", &own_context},
-    {"sticky-error", &sticky_error},     {"threads", &threads},
+    {"context-reset", &context_reset},
+    {"stream-handles", &stream_handles},
+    {"module-handles", &module_handles},
+    {"own-context", &own_context},
+    {"peer-access", &peer_access},
+    {"sticky-error", &sticky_error},
+    {"threads", &threads},
 };
 
 }  // namespace clients

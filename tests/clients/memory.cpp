@@ -54,6 +54,67 @@ void freed_on_another_stream(Client& client) {
   CHECK_CUDA(client.cuda.cuStreamSynchronize(second));
 }
 
+// With per-thread default streams NULL is the thread's own stream, also where something is freed on
+// it: what is freed there can be used there again, though the legacy stream, behind a stream that
+// waits for the host, would not come that far.
+void null_stream_of_a_thread(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kLayers);
+  const CUdeviceptr sum = client.allocate();
+  std::vector<uint32_t> wanted = filled(2);
+  void* page = nullptr;
+  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+  auto* flag = static_cast<volatile uint32_t*>(page);
+  *flag = 0;
+  CUstream waiting = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&waiting, CU_STREAM_DEFAULT));
+  const CUdeviceptr theirs = client.allocate();
+  CHECK_CUDA(client.cuda.cuMemsetD32Async(theirs, 8, kWords, waiting));
+  for (int op = 0; op < 20; ++op) client.fill(sum, 2);  // the crowd's last uses are long past
+  CHECK_CUDA(client.cuda.cuStreamWaitValue32(waiting, reinterpret_cast<CUdeviceptr>(page), 1,
+                                             CU_STREAM_WAIT_VALUE_EQ));
+  for (uint32_t i = 0; i < 2 * kLayers; ++i) {
+    const CUdeviceptr scratch = allocate_on(client, nullptr);
+    client.fill(scratch, 77 * i);
+    client.mix(sum, scratch);
+    mix_on_host(wanted, filled(77 * i));
+    CHECK_CUDA(client.cuda.cuMemFreeAsync(scratch, nullptr));
+  }
+  client.expect(sum, wanted);
+  *flag = 1;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+  client.expect(theirs, std::vector<uint32_t>(kWords, 8));
+  client.disperse(buffers);
+}
+
+// Freed while work on another stream still reads it, as PyTorch without its cache frees: whatever
+// comes into that memory next, on any stream, comes after.
+void freed_while_busy(Client& client) {
+  CUstream streams[2] = {};
+  for (CUstream& stream : streams)
+    CHECK_CUDA(client.cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  client.stream = streams[0];
+  const std::vector<CUdeviceptr> buffers = client.crowd(kLayers);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  std::vector<uint32_t> wanted = filled(3);
+  for (uint32_t i = 0; i < kLayers; ++i) {
+    client.stream = streams[0];
+    const CUdeviceptr scratch = client.allocate();
+    client.fill(scratch, 55 * i);
+    client.mix(sum, scratch);
+    mix_on_host(wanted, filled(55 * i));
+    client.free(scratch);
+    client.stream = streams[1];
+    const CUdeviceptr other = client.allocate();
+    client.fill(other, 12345);
+    client.free(other);
+  }
+  client.stream = streams[0];
+  client.expect(sum, wanted);
+  client.disperse(buffers);
+}
+
 uint64_t attribute(Client& client, CUmemoryPool pool, CUmemPool_attribute which) {
   cuuint64_t value = 0;
   CHECK_CUDA(client.cuda.cuMemPoolGetAttribute(pool, which, &value));
@@ -168,6 +229,8 @@ void too_much(Client& client) {
 
 const std::vector<Scenario> kMemoryScenarios = {
     {"freed-on-another-stream", &freed_on_another_stream},
+    {"null-stream-of-a-thread", &null_stream_of_a_thread},
+    {"freed-while-busy", &freed_while_busy},
     {"pool-statistics", &pool_statistics},
     {"queries", &queries},
     {"pitched", &pitched},

@@ -20,6 +20,8 @@ EXPECTED = {
     "unknown-entry": {"lines": ["cuSimgpuUnknownA"], "environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "too-much": {"lines": ["out of memory"]},
+    "peer-access": {"lines": ["a context other than"], "environment": {"SIMGPU_DEVICES": "2"}},
+    "capture": {"lines": ["cuStreamBeginCapture"], "holds": ["pass_through['capture'] > 0", "copies_in > 0"]},
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},
@@ -53,6 +55,10 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable")
     parser.add_argument("--says", action="append", default=[], help="part of the one line expected for it")
     parser.add_argument("--still", action="store_true", help="nothing is to move")
+    parser.add_argument("--pytorch", action="store_true", help="let the process look like PyTorch's")
+    parser.add_argument("--fails", metavar="TEXT", help="the client is to fail, with this in its message")
+    parser.add_argument("--report", action="append", default=[], metavar="CONDITION",
+                        help="what must hold for the report's members, a Python expression")
     parser.add_argument("client")
     parser.add_argument("road")
     parser.add_argument("scenario")
@@ -60,7 +66,7 @@ def main():
     build = os.path.abspath(arguments.build)
     expected = EXPECTED.get(arguments.scenario, {})
 
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFLOAD_", "SIMGPU_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_"))}
     environment.update(
         LD_LIBRARY_PATH=os.path.join(build, "simgpu"),
         SIMGPU_MEMORY="64MiB",
@@ -74,7 +80,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         report_file = os.path.join(folder, "report.json")
         environment.update(
-            LD_PRELOAD=os.path.join(build, "liboffload.so"),
+            LD_PRELOAD=" ".join([os.path.join(build, "liboffload.so")]
+                                + [os.path.join(build, "clients", "libc10_cuda.so")] * arguments.pytorch),
             OFFLOAD_GPU_LIMIT=arguments.limit,
             OFFLOAD_MIN_SIZE="64KiB",
             OFFLOAD_SLOT_CHUNK="1MiB",
@@ -85,18 +92,26 @@ def main():
         environment.update(pair.split("=", 1) for pair in arguments.set)
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
         problems = []
-        if result.returncode != 0 or not result.stdout.endswith("ok\n"):
+        if arguments.fails:
+            if result.returncode != 1 or arguments.fails not in result.stderr:
+                problems.append(f"status {result.returncode}, and not the failure that was expected")
+        elif result.returncode != 0 or not result.stdout.endswith("ok\n"):
             problems.append(f"status {result.returncode}")
         report = {}
         if os.path.exists(report_file):
             with open(report_file) as file:
                 report = json.load(file)
-        else:
+        elif not arguments.fails:  # which ends with _exit
             problems.append("no report")
         moves = expected.get("moves", True)
         if report and moves is not None and (report["copies_out"] > 0) != (moves and not arguments.still):
             problems.append(f"{report['copies_out']} buffers left")
         problems += differences(report, expected.get("report", {}))
+        for condition in expected.get("holds", []) + arguments.report if report else []:
+            if not eval(condition, {}, report):
+                problems.append(f"{condition} does not hold")
+        if "waived" in result.stdout:
+            expected = {}
         lines = [line for line in result.stderr.splitlines() if line.startswith("liboffload")]
         wanted = expected.get("lines", []) + arguments.says
         if len(lines) != len(wanted) or any(text not in line for text, line in zip(wanted, lines)):

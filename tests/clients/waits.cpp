@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that wait for the host, and entries that liboffload does not know.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -54,6 +55,95 @@ void flag_set_by_host(Client& client) {
   for (size_t i = 0; i < buffers.size(); ++i)
     client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
   *flag = 1;
+  client.stream = waiting;
+  std::vector<uint32_t> wanted = filled(4);
+  mix_on_host(wanted, filled(3));
+  client.expect(behind, wanted);
+  client.disperse(buffers);
+}
+
+// As above, but nothing of the crowd's stands behind the flag: what the waiting stream uses is
+// small, and the memory that the first to leave gives up has another shape than what is asked for.
+void flag_elsewhere(Client& client) {
+  constexpr size_t kSmall = 4096;
+  void* page = nullptr;
+  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+  auto* flag = static_cast<volatile uint32_t*>(page);
+  *flag = 0;
+  CUstream waiting = nullptr;
+  CUstream working = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+  CHECK_CUDA(client.cuda.cuStreamCreate(&working, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr small = client.allocate(kSmall);
+  CHECK_CUDA(client.cuda.cuMemsetD32(small, 1, kSmall / 4));
+  CHECK_CUDA(client.cuda.cuStreamWaitValue32(waiting, reinterpret_cast<CUdeviceptr>(page), 1,
+                                             CU_STREAM_WAIT_VALUE_EQ));
+  CHECK_CUDA(client.cuda.cuMemsetD32Async(small, 3, kSmall / 4, waiting));
+  client.stream = working;
+  std::vector<CUdeviceptr> buffers(kCrowd);
+  for (CUdeviceptr& buffer : buffers) {
+    CHECK_CUDA(client.cuda.cuMemAllocAsync(&buffer, kBytes, working));
+    client.fill(buffer, 7);
+    for (int op = 0; op < 20; ++op)
+      CHECK_CUDA(client.cuda.cuMemsetD32Async(buffer, 9, 16, working));
+  }
+  std::vector<uint32_t> wanted = filled(7);
+  std::fill_n(wanted.begin(), 16, 9u);
+  for (const CUdeviceptr buffer : buffers) client.expect(buffer, wanted);
+  *flag = 1;
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  client.expect(small, std::vector<uint32_t>(kSmall / 4, 3));
+  client.disperse(buffers);
+}
+
+// The stream that waits is new, and the crowd's grace was over before: nothing of it stands behind.
+void flag_on_new_stream(Client& client) {
+  void* page = nullptr;
+  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+  auto* flag = static_cast<volatile uint32_t*>(page);
+  *flag = 0;
+  CUstream waiting = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+  CHECK_CUDA(client.cuda.cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr sum = client.allocate();
+  for (int op = 0; op < 20; ++op) client.fill(sum, 2);
+  CHECK_CUDA(client.cuda.cuStreamWaitValue32(waiting, reinterpret_cast<CUdeviceptr>(page), 1,
+                                             CU_STREAM_WAIT_VALUE_EQ));
+  const CUdeviceptr more = client.allocate();
+  client.fill(more, 5);
+  client.expect(more, filled(5));
+  *flag = 1;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+  client.disperse(buffers);
+}
+
+// A host function that ends only when the host, which needs room first, lets it: nothing may wait
+// for what stands behind it, and what stands behind it keeps its place.
+void host_function_blocks(Client& client) {
+  std::atomic<bool> go{false};
+  CUstream waiting = nullptr;
+  CUstream working = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+  CHECK_CUDA(client.cuda.cuStreamCreate(&working, CU_STREAM_NON_BLOCKING));
+  client.stream = waiting;
+  const CUdeviceptr behind = client.allocate();
+  const CUdeviceptr before = client.allocate();
+  client.fill(before, 3);
+  CHECK_CUDA(client.cuda.cuLaunchHostFunc(
+      waiting,
+      [](void* wait_for) {
+        while (!static_cast<std::atomic<bool>*>(wait_for)->load()) std::this_thread::yield();
+      },
+      &go));
+  client.fill(behind, 4);
+  client.mix(behind, before);
+  client.stream = working;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+  go = true;
   client.stream = waiting;
   std::vector<uint32_t> wanted = filled(4);
   mix_on_host(wanted, filled(3));
@@ -119,6 +209,35 @@ void unknown_entry_not_called(Client& client) {
   client.disperse(buffers);
 }
 
+// A capture freezes addresses: what has left comes home before it begins, and nothing moves any
+// more.
+void capture(Client& client) {
+  constexpr uint32_t kFew = 16;
+  using Begin = CUresult (*)(CUstream, CUstreamCaptureMode);
+  using End = CUresult (*)(CUstream, CUgraph*);
+  const auto begin = reinterpret_cast<Begin>(client.cuda.other("cuStreamBeginCapture"));
+  const auto end = reinterpret_cast<End>(client.cuda.other("cuStreamEndCapture"));
+  CHECK(begin != nullptr && end != nullptr);
+  CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kFew);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 6);
+  // Whether the driver captures or not is not the question.
+  if (begin(client.stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS) {
+    CUgraph graph = nullptr;
+    client.mix(sum, buffers[0]);  // into the graph, which is never launched
+    CHECK_CUDA(end(client.stream, &graph));
+  }
+  std::vector<uint32_t> wanted = filled(6);
+  for (uint32_t i = 0; i < kFew; ++i) {
+    client.mix(sum, buffers[i]);
+    mix_on_host(wanted, filled(1000 * i));
+  }
+  client.expect(sum, wanted);
+  for (uint32_t i = 0; i < kFew; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
 // An address in a descriptor: the buffer comes home and stays.
 void descriptor(Client& client) {
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
@@ -144,9 +263,13 @@ void descriptor(Client& client) {
 const std::vector<Scenario> kWaitScenarios = {
     {"host-function", &host_function},
     {"flag-set-by-host", &flag_set_by_host},
+    {"flag-elsewhere", &flag_elsewhere},
+    {"flag-on-new-stream", &flag_on_new_stream},
+    {"host-function-blocks", &host_function_blocks},
     {"flag-in-buffer", &flag_in_buffer},
     {"unknown-entry", &unknown_entry},
     {"unknown-entry-not-called", &unknown_entry_not_called},
+    {"capture", &capture},
     {"descriptor", &descriptor},
 };
 

@@ -3,14 +3,18 @@
 # The prepared check for a machine with an NVIDIA GPU: does the driver do what the engine asks, at what cost, and does a training run end
 # with the same bits at two caps. Under five minutes. Needs what `make` has built (the program by nvcc) and a driver; nothing is installed.
 #
-#   tests/device/check.sh [BUILD] > result.txt        exit status 0: all runs ended with equal results
+#   tests/device/check.sh [BUILD] > result.txt        exit status 0: all runs ended with equal results, the capped ones moved memory and
+#                                                    stayed below their caps
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$root/build}" && pwd) || exit 1
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-export LD_LIBRARY_PATH=${CUDA_LIBRARY_PATH:-/usr/local/cuda/lib64}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-train=("$build/workloads/train_gpt" --steps "${STEPS:-6}" --layers "${LAYERS:-8}" --batch "${BATCH:-64}")
+# shellcheck source=scripts/training_run.sh
+. "$root/scripts/training_run.sh"
+use_real_runtime "$build" || { echo "no libcudart.so.13 was found; set CUDA_HOME to a CUDA 13 toolkit" >&2; exit 1; }
+read -r -a options <<<"${TRAIN_OPTIONS:-}"
+train=("$build/workloads/train_gpt" --steps "${STEPS:-6}" --layers "${LAYERS:-8}" --batch "${BATCH:-64}" "${options[@]}")
 failed=0
 
 section() { printf '\n== %s\n' "$1"; }
@@ -34,6 +38,7 @@ end=$(date +%s.%N)
 cat "$folder/room.out"
 awk -v a="$begin" -v b="$end" 'BEGIN { printf "  wall %.2f s\n", b - a }'
 peak=$(awk '$1 == "peak" { print $2 }' "$folder/room.out")
+[ -n "$peak" ] || { echo "it told no peak"; exit 1; }
 
 for allocator in sync async; do
   for percent in 100 75 50; do
@@ -55,11 +60,16 @@ for allocator in sync async; do
       failed=1
     fi
     awk -v a="$begin" -v b="$end" 'BEGIN { printf "  wall %.2f s\n", b - a }'
-    [ -e "$folder/report.json" ] && report "$folder/report.json"
+    problem=$(report_problem "$folder/report.json" "$limit" "$([ "$percent" = 100 ] && echo may-fit)")
+    if [ -n "$problem" ]; then
+      echo "  FAILED: $problem"
+      failed=1
+    fi
+    [ -s "$folder/report.json" ] && report "$folder/report.json"
     rm -f "$folder/report.json"
   done
 done
 
 section "result"
-[ "$failed" -eq 0 ] && echo "all equal" || echo "something failed; see above"
+[ "$failed" -eq 0 ] && echo "all equal, and under each cap" || echo "something failed; see above"
 exit "$failed"

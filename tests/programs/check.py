@@ -8,6 +8,7 @@ A check runs a program with and without liboffload and compares, or looks at the
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -248,6 +249,41 @@ def start_time():
     added_ms = (statistics.median(times[True]) - statistics.median(times[False])) * 1e3
     print(f"added {added_ms:.2f} ms")
     expect(added_ms < 5, f"{added_ms:.2f} ms more")
+
+
+# --- several processes at once
+
+
+def reports_of(pattern, count):
+    """Runs `count` trainings at once under one OFFLOAD_REPORT_FILE, each of them long enough to be there with the others, and
+    gives their process numbers and what each file in the folder says."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = on_simulated_gpu(SIMGPU_GRANULARITY="16KiB", OFFLOAD_MIN_SIZE="16KiB", OFFLOAD_GPU_LIMIT="2MiB", OFFLOAD_REPORT="json",
+                                       OFFLOAD_REPORT_FILE=os.path.join(folder, pattern), LD_PRELOAD=library())
+        command = [path("workloads", "train_gpt"), "--tiny", "--layers", "4", "--batch", "8", "--quiet"]
+        running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(count)]
+        ended = [process.communicate(timeout=60) for process in running]
+        for process, (out, error) in zip(running, ended):
+            expect(process.returncode == 0 and error == "", f"status {process.returncode}: {error}")
+            expect(out == ended[0][0], f"other results:\n{out}instead of\n{ended[0][0]}")
+        files = {}
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name)) as file:
+                files[name] = json.load(file)
+        return [process.pid for process in running], files
+
+
+def one_report_each():
+    """Every process writes its own report, whole, whether the name tells them apart or not."""
+    pids, files = reports_of("of-%p.json", 2)
+    expect(set(files) == {f"of-{pid}.json" for pid in pids}, f"{sorted(files)} of the processes {pids}")
+    for pid in pids:
+        expect(files[f"of-{pid}.json"]["process"] == pid, f"the report of {pid} is that of {files[f'of-{pid}.json']['process']}")
+    pids, files = reports_of("report.json", 3)
+    expect(set(files) == {"report.json", "report.json.1", "report.json.2"}, f"{sorted(files)}")
+    expect({report["process"] for report in files.values()} == set(pids), f"not one of each of {pids}")
+    for report in files.values():
+        expect(report["bytes_out"] > 0, "nothing was moved")
 
 
 # --- programs with the simulated driver

@@ -186,20 +186,19 @@ CUresult unmap(uintptr_t address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-void show(Mapping& mapping) {
+bool show(Mapping& mapping) {
   const uintptr_t view = mapping.begin + static_cast<uintptr_t>(window().delta);
   const int fd = mapping.physical->fd();
   const auto strongest = *std::max_element(std::begin(mapping.access), std::end(mapping.access));
   if (strongest == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
-    map_nothing(view, mapping.span);
-  } else {
-    map_file(view, mapping.span, fd, mapping.offset,
-             strongest == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    if (!map_nothing(view, mapping.span)) return false;
+  } else if (!map_file(view, mapping.span, fd, mapping.offset,
+                       strongest == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)) {
+    return false;
   }
-  if (mapping.host_access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
-    map_file(mapping.begin, mapping.span, fd, mapping.offset,
-             mapping.host_access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  }
+  return mapping.host_access == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+         map_file(mapping.begin, mapping.span, fd, mapping.offset,
+                  mapping.host_access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
 void hide(Mapping& mapping) {
@@ -243,7 +242,12 @@ CUresult set_access(uintptr_t address, size_t bytes, const CUmemAccessDesc* desc
         checker().host_may_write(mapping->space(), mapping->offset, mapping->span);
       }
     }
-    show(*mapping);
+    if (show(*mapping)) continue;
+    hide(*mapping);  // as nothing can be shown there, nobody has access
+    std::fill(std::begin(mapping->access), std::end(mapping->access),
+              CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    mapping->host_access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_ERROR_OUT_OF_MEMORY;
   }
   return CUDA_SUCCESS;
 }

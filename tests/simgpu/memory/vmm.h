@@ -32,8 +32,8 @@ CUresult set_access(uintptr_t address, size_t bytes, const CUmemAccessDesc* desc
 CUresult get_access(unsigned long long* flags, const CUmemLocation& location, uintptr_t address);
 
 // Makes the view (and, for host memory with host access, the program's address) show what access
-// allows.
-void show(Mapping& mapping);
+// allows. False: the system refuses more mappings.
+bool show(Mapping& mapping);
 void hide(Mapping& mapping);
 
 }  // namespace simgpu::vmm

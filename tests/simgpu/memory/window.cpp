@@ -26,6 +26,37 @@ uintptr_t reserve(uintptr_t hint, size_t bytes) {
   return got == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(got);
 }
 
+// The system allows a process so many mappings (vm.max_map_count). Some are held back while the
+// window grows, so that once it has taken all others the heap and the stacks of threads still find
+// some: memory runs out for the device, not for the program.
+class Spare {
+ public:
+  bool hold() {
+    if (memory_ != nullptr) return true;
+    void* memory =
+        raw_mmap(0, kPages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    memory_ = memory;
+    for (size_t page = 0; page < kPages; page += 2) {  // every second one: none joins its neighbour
+      if (mprotect(static_cast<char*>(memory) + page * kPage, kPage, PROT_READ) == 0) continue;
+      give_up();
+      return false;
+    }
+    return true;
+  }
+  void give_up() {
+    if (memory_ != nullptr) munmap(memory_, kPages * kPage);
+    memory_ = nullptr;
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kPages = 512;
+  void* memory_ = nullptr;
+};
+
+Spare spare;
+
 Window make_window() {
   constexpr size_t kTiB = size_t{1} << 40;
   // A base with a large low half: device addresses do not look like small integers.
@@ -60,12 +91,21 @@ const Window& window() {
 
 bool map_file(uintptr_t address, size_t bytes, int fd, uint64_t offset, bool writable) {
   const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-  return raw_mmap(address, bytes, protection, MAP_SHARED | MAP_FIXED, fd, offset) != MAP_FAILED;
+  if (!spare.hold()) return false;
+  if (raw_mmap(address, bytes, protection, MAP_SHARED | MAP_FIXED, fd, offset) != MAP_FAILED)
+    return true;
+  spare.give_up();
+  return false;
 }
 
 bool map_nothing(uintptr_t address, size_t bytes) {
-  return raw_mmap(address, bytes, PROT_NONE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  const auto map = [=] {
+    return raw_mmap(address, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  };
+  if (map()) return true;
+  spare.give_up();  // what stands in the middle of a mapping leaves two
+  return map();
 }
 
 void populate(uintptr_t view_address, size_t bytes) {

@@ -26,7 +26,8 @@ struct Window {
 const Window& window();
 
 // Shows `bytes` of a memory file at `address` (in the window or in the view), or takes them away
-// again. False: the system refused.
+// again. False: the system refused, for the process has as many mappings as it allows.
+// Driver's lock.
 bool map_file(uintptr_t address, size_t bytes, int fd, uint64_t offset, bool writable);
 bool map_nothing(uintptr_t address, size_t bytes);
 

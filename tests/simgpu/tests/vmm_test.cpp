@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The documented rules of virtual memory management.
+#include <fstream>
+#include <vector>
+
 #include "tests/simgpu/tests/support/gpu.h"
 
 namespace simgpu::test {
@@ -253,6 +256,42 @@ TEST(Vmm, HostAccessOnlyToHostMemory) {
     const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_HOST, 0},
                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     EXPECT_EQ(cuMemSetAccess(extent.address, kGranule, &access, 1), CUDA_ERROR_INVALID_VALUE);
+  }));
+}
+
+// The system allows a process 65530 mappings by default, and granules in reverse order cannot join.
+TEST(Vmm, OutOfMappingsIsOutOfMemory) {
+  EXPECT_CLEAN(in_child({{"SIMGPU_GRANULARITY", "4KiB"}}, [] {
+    Gpu gpu;
+    std::ifstream limit_file("/proc/sys/vm/max_map_count");
+    size_t limit = 0;
+    limit_file >> limit;
+    if (limit == 0 || limit > 200'000) return;        // would take long
+    const size_t count = (limit + 1000) / 512 * 512;  // whole 2 MiB
+    const CUmemAllocationProp properties = device_properties();
+    CUdeviceptr base = 0;
+    CU(cuMemAddressReserve(&base, count * 4096, 0, 0, 0));
+    std::vector<CUmemGenericAllocationHandle> handles(count);
+    for (CUmemGenericAllocationHandle& handle : handles)
+      CU(cuMemCreate(&handle, 4096, &properties, 0));
+    size_t mapped = 0;
+    CUresult result = CUDA_SUCCESS;
+    for (; mapped < count && result == CUDA_SUCCESS; ++mapped) {
+      const CUdeviceptr at = base + mapped * 4096;
+      CU(cuMemMap(at, 4096, 0, handles[count - 1 - mapped], 0));
+      result = give_access(at, 4096);
+    }
+    EXPECT_EQ(result, CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_GT(mapped, limit / 2);
+    // The process goes on: it gets memory of its own, and what is mapped can be used and removed.
+    std::vector<std::vector<char>> own(100, std::vector<char>(1 << 20));
+    CU(gpu.launch_store(base, 4, 9, nullptr));
+    EXPECT_EQ(gpu.read(base, 4)[3], 9U);
+    for (size_t i = 0; i < mapped; ++i) CU(cuMemUnmap(base + i * 4096, 4096));
+    CU(cuMemMap(base, 4096, 0, handles[0], 0));
+    CU(give_access(base, 4096));
+    CU(gpu.launch_store(base, 4, 7, nullptr));
+    EXPECT_EQ(gpu.read(base, 4)[3], 7U);
   }));
 }
 

@@ -8,6 +8,7 @@ script=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+unset CUDA_HOME MORE_PATH  # what a case sets
 
 # new_machine NAME: a machine that has everything but apt-get, CUDA and wheels.
 new_machine() {
@@ -43,7 +44,7 @@ stub() {
 
 # boot [argument]: runs the script there; $output and $status tell.
 boot() {
-  output=$(env -i PATH="$machine/bin" MACHINE="$machine" PIP="${PIP:-exit 1}" \
+  output=$(env -i PATH="$machine/bin${MORE_PATH:+:$MORE_PATH}" ${CUDA_HOME:+CUDA_HOME="$CUDA_HOME"} MACHINE="$machine" PIP="${PIP:-exit 1}" \
     CUDA_USUAL_PLACE="$machine/cuda" "$machine/scripts/bootstrap.sh" "$@" 2>&1)
   status=$?
 }
@@ -113,6 +114,53 @@ rm -r "$machine/cuda"
 PIP='exit 0' boot
 expect 0 'installing nvidia-cuda-nvcc==13.0.* nvidia-cuda-crt==13.0.* nvidia-nvvm==13.0.* nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.*'
 grep -q -- '--no-deps' "$machine/pip-calls" || { echo "FAILED: dependencies too"; failures=$((failures + 1)); }
+
+# nothing_installed: the toolkit that lies elsewhere was found.
+nothing_installed() {
+  expect 0
+  [ -z "$output$(cat "$machine/pip-calls" 2>/dev/null)" ] && return
+  echo "FAILED: $machine: CUDA was not found: $output"
+  failures=$((failures + 1))
+}
+
+new_machine cuda_home
+mv "$machine/cuda" "$machine/elsewhere"
+CUDA_HOME=$machine/elsewhere boot
+nothing_installed
+
+# A toolkit without its headers is none, so the search goes on.
+new_machine cuda_home_without_headers
+mkdir -p "$machine/broken/bin"
+ln -s /bin/true "$machine/broken/bin/nvcc"
+CUDA_HOME=$machine/broken boot
+nothing_installed
+rm -r "$machine/cuda"
+CUDA_HOME=$machine/broken PIP='exit 0' boot
+expect 0 'installing nvidia-cuda-nvcc'
+
+new_machine nvcc_on_path
+mkdir "$machine/toolkit"
+mv "$machine/cuda" "$machine/toolkit/cuda-13.0"
+rm "$machine/toolkit/cuda-13.0/bin/nvcc"
+cp /bin/true "$machine/toolkit/cuda-13.0/bin/nvcc"
+MORE_PATH=$machine/toolkit/cuda-13.0/bin boot
+nothing_installed
+
+# As distributions do it: what stands on PATH is a link into the toolkit.
+new_machine nvcc_linked_on_path
+mv "$machine/cuda" "$machine/toolkit"
+rm "$machine/toolkit/bin/nvcc"
+cp /bin/true "$machine/toolkit/bin/nvcc"
+ln -s "$machine/toolkit/bin/nvcc" "$machine/bin/nvcc"
+boot
+nothing_installed
+
+# A wrapper that is not in a toolkit.
+new_machine nvcc_without_headers
+rm -r "$machine/cuda"
+stub nvcc 'exit 0'
+PIP='exit 0' boot
+expect 0 'installing nvidia-cuda-nvcc'
 
 new_machine usage
 boot --nonsense
