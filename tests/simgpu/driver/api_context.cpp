@@ -6,6 +6,7 @@
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/thread_state.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/heap.h"
@@ -67,6 +68,7 @@ void end_context(Call& call, Context* context) {
   engine().wait(call.lock, engine().all_work(context), "the end of a context");
   simgpu::stream_handles().for_each([&](simgpu::StreamHandle& entry) {
     if (entry.stream->context != context) return;
+    simgpu::captures::leave(*entry.stream);
     engine().retire_stream(call.lock, entry.stream);
     simgpu::stream_handles().destroy(&entry);
   });
@@ -85,6 +87,10 @@ void end_context(Call& call, Context* context) {
 }
 
 CUresult synchronize(Call& call, Context* context) {
+  if (simgpu::captures::conflicts_with_synchronisation(context, 0)) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  if (CUresult error = Call::unsafe_error(); error != CUDA_SUCCESS) return error;
   engine().synchronize(call.lock, engine().all_work(context), "cuCtxSynchronize");
   simgpu::pools::after_synchronisation();
   return context->sticky;
@@ -108,7 +114,7 @@ SIMGPU_API cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   Context*& mine = primary(device);
@@ -121,7 +127,7 @@ SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   Context* ending = primary(device);
@@ -162,7 +168,7 @@ SIMGPU_API cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int*
 
 SIMGPU_API cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
                           CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
@@ -181,7 +187,7 @@ SIMGPU_API cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice devic
 }
 
 SIMGPU_API cuCtxDestroy_v2(CUcontext context) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   Context* ending = contexts().find(context);
   if (ending == nullptr || ending->primary) return CUDA_ERROR_INVALID_CONTEXT;

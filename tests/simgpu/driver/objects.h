@@ -15,6 +15,8 @@
 
 namespace simgpu {
 
+struct GraphNode;
+
 struct StreamHandle {
   Stream* stream = nullptr;
 };
@@ -23,6 +25,10 @@ struct EventHandle {
   Context* context = nullptr;
   unsigned flags = 0;
   RecordRef record;  // null: never recorded
+  // Last recorded in a capturing stream: the capture, and what was captured before it. 0: it was
+  // not.
+  uint64_t captured_in = 0;
+  std::vector<GraphNode*> captured;
 };
 
 struct Code;

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/exec/engine.h"
 
@@ -34,7 +36,9 @@ pthread_key_t make_key() {
 ThreadState& thread_state() {
   if (current == nullptr) {
     static const pthread_key_t key = make_key();
+    static std::atomic<uint64_t> last_id{0};
     current = new ThreadState;
+    current->id = ++last_id;
     pthread_setspecific(key, current);
   }
   return *current;

@@ -16,6 +16,7 @@ struct Context;
 struct Stream;
 
 struct ThreadState {
+  uint64_t id = 0;                                            // never used again
   std::vector<Context*> contexts;                             // the stack; the last one is current
   std::vector<std::pair<Context*, Stream*>> default_streams;  // per-thread default streams
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;

@@ -51,6 +51,8 @@ Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int prior
   stream->per_thread = false;
   stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   stream->destroyed = false;
+  stream->internal = false;
+  stream->capture = nullptr;
   stream->marker = nullptr;
   stream->seen_by_legacy = stream->submitted;
   stream->legacy_seen = 0;
@@ -108,12 +110,27 @@ void Engine::gather(Lock&, Stream& stream) {
   }
 }
 
-uint64_t Engine::submit(Lock& lock, Stream& stream, std::unique_ptr<Op> op) {
-  if (!threads_started_) start_threads();
+void Engine::make_room(Lock& lock, Stream& stream) {
   const auto depth = static_cast<size_t>(options().queue_depth);
   if (stream.queue.size() >= depth) {
     wait(lock, {{&stream, stream.submitted - depth + 1}}, "a full queue");
   }
+}
+
+uint64_t Engine::submit(Lock& lock, Stream& stream, std::unique_ptr<Op> op) {
+  make_room(lock, stream);
+  return add(lock, stream, std::move(op));
+}
+
+RecordRef Engine::add_point(Lock& lock, Stream& stream) {
+  auto record = std::make_shared<Record>();
+  record->stream = &stream;
+  record->number = add(lock, stream, std::make_unique<RecordOp>(record));
+  return record;
+}
+
+uint64_t Engine::add(Lock&, Stream& stream, std::unique_ptr<Op> op) {
+  if (!threads_started_) start_threads();
   order_against_default(stream);
   append(stream, std::move(op));
   if (wake_on_submit_) work_.notify_one();

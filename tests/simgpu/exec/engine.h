@@ -29,6 +29,11 @@ class Engine {
   // Appends to the stream, after what the default stream's rule demands; blocks while the queue is
   // full. Returns the operation's number.
   uint64_t submit(Lock&, Stream&, std::unique_ptr<Op>);
+  // The two halves of it: blocks until the queue has room; appends however full it is, for what
+  // must come in one piece.
+  void make_room(Lock&, Stream&);
+  uint64_t add(Lock&, Stream&, std::unique_ptr<Op>);
+  RecordRef add_point(Lock&, Stream&);
   // A point after everything submitted to the stream so far (and, on the default stream, to all
   // blocking ones).
   RecordRef record(Lock&, Stream&);

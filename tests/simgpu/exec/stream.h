@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "tests/simgpu/exec/op.h"
 
 namespace simgpu {
 
+struct Capture;
 struct Context;
+struct GraphNode;
 
 struct Stream {
   Context* context = nullptr;
@@ -26,7 +29,8 @@ struct Stream {
   bool per_thread = false;  // a thread's default stream
   bool blocking = true;     // ordered against the default stream
   bool destroyed = false;
-  uint32_t agent = 0;  // its place in vector clocks
+  bool internal = false;  // a lane of an executable graph
+  uint32_t agent = 0;     // its place in vector clocks
 
   std::deque<std::unique_ptr<Op>> queue;
   uint64_t submitted = 0;  // number of the last operation in the queue
@@ -40,6 +44,10 @@ struct Stream {
   uint64_t seen_by_legacy = 0;
   uint64_t legacy_seen = 0;
   RecordRef marker;
+
+  // While it captures: into what, and the nodes that the next one depends on.
+  Capture* capture = nullptr;
+  std::vector<GraphNode*> capture_tail;
 
   bool idle() const { return completed == submitted; }
 };

@@ -30,7 +30,7 @@ struct PhysicalHandle {
   int mappings = 0;
 };
 
-enum class MemoryKind : uint8_t { kVmm, kHeap, kPool, kPinned, kRegistered };
+enum class MemoryKind : uint8_t { kVmm, kHeap, kPool, kPinned, kRegistered, kGraph, kManaged };
 
 struct Mapping {
   uintptr_t begin = 0;
