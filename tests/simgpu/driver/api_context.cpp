@@ -5,6 +5,7 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/peers.h"
 #include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
@@ -82,6 +83,7 @@ void end_context(Call& call, Context* context) {
       simgpu::host_blocks::free_any(mapping);
     }
   }
+  simgpu::peers::forget(context);
   // The default stream is left behind: points in it may still be referred to.
   contexts().destroy(context);
 }
@@ -373,14 +375,4 @@ SIMGPU_API cuCtxSetSharedMemConfig(CUsharedconfig) {
 }
 SIMGPU_API cuCtxResetPersistingL2Cache() {
   return Call(Needs::kContext).error;
-}
-
-SIMGPU_API cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
-  Call call(Needs::kContext);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  Context* other = contexts().find(peer);
-  if (other == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (other->device == call.context->device) return CUDA_ERROR_INVALID_DEVICE;
-  return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 }

@@ -26,6 +26,12 @@ Capturing safety(Waits waits) {
   return waits == Waits::kSync ? Capturing::kUnsafe : Capturing::kHarmless;
 }
 
+// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: synchronous copies of it always wait.
+bool synchronises(const simgpu::Place& place) {
+  const simgpu::Mapping* mapping = simgpu::address_space().find(place.address);
+  return mapping != nullptr && mapping->sync_memops;
+}
+
 CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest request, Waits waits) {
   if (call.error != CUDA_SUCCESS) return call.error;
   simgpu::Stream* stream = call.stream(handle, preset);
@@ -48,7 +54,8 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest req
     staged = simgpu::stage(from, request.extent);
   }
   const bool wait = to.pageable || (from.pageable && staged.empty()) ||
-                    (waits == Waits::kSync && !device_to_device && staged.empty());
+                    (waits == Waits::kSync && staged.empty() &&
+                     (!device_to_device || synchronises(to) || synchronises(from)));
   auto op = std::make_unique<simgpu::CopyOp>(to, from, request.extent, std::move(staged));
   const uint64_t number = engine().submit(call.lock, *stream, std::move(op));
   if (!wait) return CUDA_SUCCESS;
@@ -103,29 +110,39 @@ CUresult dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream str
   return copy_1d(stream, preset, to, Side::kDevice, from, Side::kDevice, bytes, Waits::kAsync);
 }
 
-// Peers: on one device that is a plain copy.
-CUresult peer(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontext to_context,
-              CUdeviceptr from, CUcontext from_context, size_t bytes, Waits waits) {
+// Between contexts: each side is seen by its own device, so no peer access is needed.
+CUresult peer(CUstream handle, DefaultStream preset, CopyRequest request, CUcontext to,
+              CUcontext from, Waits waits) {
   Call call(Needs::kContext, safety(waits));
   if (call.error != CUDA_SUCCESS) return call.error;
-  const simgpu::Context* a = simgpu::contexts().find(to_context);
-  const simgpu::Context* b = simgpu::contexts().find(from_context);
-  if (a == nullptr || b == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (a->device != b->device) return CUDA_ERROR_NOT_SUPPORTED;
+  const simgpu::Context* a = simgpu::contexts().find(to);
+  const simgpu::Context* b = simgpu::contexts().find(from);
+  if ((a == nullptr && request.to_side != Side::kHost) ||
+      (b == nullptr && request.from_side != Side::kHost)) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (a != nullptr) request.to.device = a->device;
+  if (b != nullptr) request.from.device = b->device;
+  return copy(call, handle, preset, std::move(request), waits);
+}
+
+CUresult peer_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontext to_context,
+                 CUdeviceptr from, CUcontext from_context, size_t bytes, Waits waits) {
   CopyRequest request{Side::kDevice, Side::kDevice, {}, {}, {bytes, 1, 1}};
   request.to.address = to;
   request.from.address = from;
-  return copy(call, handle, preset, std::move(request), waits);
+  return peer(handle, preset, std::move(request), to_context, from_context, waits);
 }
+
 template <DefaultStream preset>
 CUresult peer_sync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                    size_t bytes) {
-  return peer(nullptr, preset, to, to_context, from, from_context, bytes, Waits::kSync);
+  return peer_1d(nullptr, preset, to, to_context, from, from_context, bytes, Waits::kSync);
 }
 template <DefaultStream preset>
 CUresult peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                     size_t bytes, CUstream stream) {
-  return peer(stream, preset, to, to_context, from, from_context, bytes, Waits::kAsync);
+  return peer_1d(stream, preset, to, to_context, from, from_context, bytes, Waits::kAsync);
 }
 
 CUresult copy_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D* what, Waits waits) {
@@ -157,6 +174,44 @@ CUresult copy_2d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY2D* wha
   wide.Height = what->Height;
   wide.Depth = 1;
   return copy_3d(handle, preset, &wide, waits);
+}
+
+CUresult peer_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D_PEER* what,
+                 Waits waits) {
+  if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D plain_copy = {};
+  plain_copy.srcXInBytes = what->srcXInBytes;
+  plain_copy.srcY = what->srcY;
+  plain_copy.srcZ = what->srcZ;
+  plain_copy.srcMemoryType = what->srcMemoryType;
+  plain_copy.srcHost = what->srcHost;
+  plain_copy.srcDevice = what->srcDevice;
+  plain_copy.srcPitch = what->srcPitch;
+  plain_copy.srcHeight = what->srcHeight;
+  plain_copy.dstXInBytes = what->dstXInBytes;
+  plain_copy.dstY = what->dstY;
+  plain_copy.dstZ = what->dstZ;
+  plain_copy.dstMemoryType = what->dstMemoryType;
+  plain_copy.dstHost = what->dstHost;
+  plain_copy.dstDevice = what->dstDevice;
+  plain_copy.dstPitch = what->dstPitch;
+  plain_copy.dstHeight = what->dstHeight;
+  plain_copy.WidthInBytes = what->WidthInBytes;
+  plain_copy.Height = what->Height;
+  plain_copy.Depth = what->Depth;
+  CopyRequest request;
+  const CUresult error = simgpu::read_copy(plain_copy, &request);
+  if (error != CUDA_SUCCESS) return error;
+  return peer(handle, preset, std::move(request), what->dstContext, what->srcContext, waits);
+}
+
+template <DefaultStream preset>
+CUresult peer_3d_sync(const CUDA_MEMCPY3D_PEER* what) {
+  return peer_3d(nullptr, preset, what, Waits::kSync);
+}
+template <DefaultStream preset>
+CUresult peer_3d_async(const CUDA_MEMCPY3D_PEER* what, CUstream stream) {
+  return peer_3d(stream, preset, what, Waits::kAsync);
 }
 
 template <DefaultStream preset>
@@ -208,3 +263,6 @@ SIMGPU_STREAM_API(cuMemcpy2DAsync_v2, _ptsz, rows_async, (const CUDA_MEMCPY2D* c
 SIMGPU_STREAM_API(cuMemcpy3D_v2, _ptds, planes_sync, (const CUDA_MEMCPY3D* c), (c))
 SIMGPU_STREAM_API(cuMemcpy3DAsync_v2, _ptsz, planes_async, (const CUDA_MEMCPY3D* c, CUstream s),
                   (c, s))
+SIMGPU_STREAM_API(cuMemcpy3DPeer, _ptds, peer_3d_sync, (const CUDA_MEMCPY3D_PEER* c), (c))
+SIMGPU_STREAM_API(cuMemcpy3DPeerAsync, _ptsz, peer_3d_async,
+                  (const CUDA_MEMCPY3D_PEER* c, CUstream s), (c, s))

@@ -130,25 +130,6 @@ SIMGPU_API cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
   return CUDA_ERROR_INVALID_DEVICE;
 }
 
-SIMGPU_API cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
-  Call call(Needs::kDriver);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_device(device) || !is_device(peer)) return CUDA_ERROR_INVALID_DEVICE;
-  *can = device != peer ? 1 : 0;
-  return CUDA_SUCCESS;
-}
-
-SIMGPU_API cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
-                                   CUdevice to) {
-  Call call(Needs::kDriver);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (!is_device(from) || !is_device(to)) return CUDA_ERROR_INVALID_DEVICE;
-  if (value == nullptr || from == to) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? 1 : 0;
-  return CUDA_SUCCESS;
-}
-
 SIMGPU_API cuDeviceGetExecAffinitySupport(int* supported, CUexecAffinityType, CUdevice device) {
   Call call(Needs::kDriver);
   if (call.error != CUDA_SUCCESS) return call.error;

@@ -2,6 +2,7 @@
 // Device memory that comes whole (cuMemAlloc), and host memory that the device may use.
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/peers.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/graph_memory.h"
 #include "tests/simgpu/memory/address_space.h"
@@ -58,6 +59,7 @@ SIMGPU_API cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     simgpu::pools::trim_all(device);
     result = simgpu::heap::allocate(address, bytes, call.context, device);
   }
+  if (result == CUDA_SUCCESS) simgpu::peers::let_in(*address_space().find(*address));
   return result;
 }
 
@@ -76,12 +78,18 @@ SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
   Mapping* mapping = find_block(address, MemoryKind::kHeap);
   if (mapping == nullptr) mapping = find_block(address, MemoryKind::kPool);
   if (mapping == nullptr) mapping = find_block(address, MemoryKind::kGraph);
+  if (mapping == nullptr) mapping = find_block(address, MemoryKind::kManaged);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  wait_for_device(call, mapping->device, "cuMemFree");
+  for (int device = 0; device < simgpu::options().devices; ++device) {
+    if (mapping->device < 0 || mapping->device == device)
+      wait_for_device(call, device, "cuMemFree");
+  }
   mapping = address_space().find(address);
   if (mapping == nullptr || mapping->begin != address) return CUDA_ERROR_INVALID_VALUE;
   if (mapping->kind == MemoryKind::kHeap) {
     simgpu::heap::free(mapping);
+  } else if (mapping->kind == MemoryKind::kManaged) {
+    simgpu::host_blocks::free_any(mapping);
   } else if (mapping->kind == MemoryKind::kGraph) {
     const auto memory = simgpu::graph_memory::find(address);
     if (!memory->outstanding) return CUDA_ERROR_INVALID_VALUE;

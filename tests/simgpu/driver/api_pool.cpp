@@ -277,3 +277,28 @@ SIMGPU_API cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool,
   *flags = found->access[location->id];
   return CUDA_SUCCESS;
 }
+
+namespace {
+
+// Of the three kinds of pool only a device's pinned memory exists.
+CUresult check_location(const CUmemLocation* location, CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return is_device(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+}  // namespace
+
+SIMGPU_API cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                  CUmemAllocationType type) {
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool, location->id) : error;
+}
+SIMGPU_API cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : error;
+}
+SIMGPU_API cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : error;
+}

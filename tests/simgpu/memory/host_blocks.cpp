@@ -61,7 +61,7 @@ CUresult allocate(void** pointer, size_t bytes, unsigned flags, Context* context
 }
 
 void free_any(Mapping* mapping) {
-  if (mapping->kind == MemoryKind::kPinned) {
+  if (mapping->kind != MemoryKind::kRegistered) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     munmap(reinterpret_cast<void*>(mapping->begin), mapping->span);
     mapping->physical->free(mapping->offset, mapping->span);

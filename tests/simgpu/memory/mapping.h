@@ -49,6 +49,7 @@ struct Mapping {
   bool live = true;        // a pool's piece: between its allocation and its free in stream order
   Context* context = nullptr;
   unsigned host_flags = 0;
+  bool sync_memops = false;
   uint64_t buffer_id = 0;
   uint64_t block_id = 0;
   // The last operation of each stream that used this mapping, for the checker.
