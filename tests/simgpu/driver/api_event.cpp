@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events.
+#include <ctime>
+
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/statistics.h"
@@ -46,6 +48,11 @@ CUresult record_with_flags(CUevent event, CUstream handle, unsigned flags) {
   if ((entry = event_handles().find(event)) != nullptr) {
     entry->record = std::move(record);
     entry->captured_in = 0;
+    if (entry->shared != nullptr) {
+      entry->shared_number = entry->shared->record();
+      engine().add(call.lock, *stream,
+                   std::make_unique<simgpu::SharedSignalOp>(entry->shared, entry->shared_number));
+    }
   }
   return CUDA_SUCCESS;
 }
@@ -103,6 +110,12 @@ CUresult wait_event(CUstream handle, CUevent event, unsigned flags) {
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
   ++simgpu::statistics().event_waits;
+  if (entry->recorded_elsewhere()) {
+    engine().submit(
+        call.lock, *stream,
+        std::make_unique<simgpu::SharedWaitOp>(entry->shared, entry->shared->recorded()));
+    return CUDA_SUCCESS;
+  }
   // An event that was never recorded is complete.
   if (entry->record == nullptr) return CUDA_SUCCESS;
   engine().submit(call.lock, *stream, std::make_unique<simgpu::WaitOp>(entry->record));
@@ -118,7 +131,13 @@ SIMGPU_API cuEventCreate(CUevent* event, unsigned int flags) {
   if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  std::shared_ptr<simgpu::SharedEvent> shared;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0) {
+    shared = simgpu::SharedEvent::create();
+    if (shared == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+  }
   EventHandle* entry = event_handles().create();
+  entry->shared = std::move(shared);
   entry->context = call.context;
   entry->flags = flags;
   *event = reinterpret_cast<CUevent>(entry);
@@ -144,6 +163,9 @@ SIMGPU_API cuEventQuery(CUevent event) {
   const EventHandle* entry = event_handles().find(event);
   if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (CUresult error = look_error(*entry); error != CUDA_SUCCESS) return error;
+  if (entry->recorded_elsewhere()) {
+    return entry->shared->is_done(entry->shared->recorded()) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  }
   const simgpu::RecordRef record = entry->record;
   if (record == nullptr) return CUDA_SUCCESS;
   if (!engine().query(call.lock, *record)) return CUDA_ERROR_NOT_READY;
@@ -156,6 +178,14 @@ SIMGPU_API cuEventSynchronize(CUevent event) {
   const EventHandle* entry = event_handles().find(event);
   if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (CUresult error = look_error(*entry); error != CUDA_SUCCESS) return error;
+  if (entry->recorded_elsewhere()) {
+    const auto shared = entry->shared;
+    const uint64_t number = shared->recorded();
+    call.lock.unlock();
+    const timespec pause{0, 100000};
+    while (!shared->is_done(number)) nanosleep(&pause, nullptr);
+    return CUDA_SUCCESS;
+  }
   const simgpu::RecordRef record = entry->record;
   const simgpu::Context* context = entry->context;
   if (record != nullptr) {

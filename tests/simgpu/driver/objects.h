@@ -11,6 +11,7 @@
 #include "tests/simgpu/driver/context.h"
 #include "tests/simgpu/driver/handle_pool.h"
 #include "tests/simgpu/exec/record.h"
+#include "tests/simgpu/exec/shared_event.h"
 #include "tests/simgpu/module/module.h"
 
 namespace simgpu {
@@ -25,6 +26,11 @@ struct EventHandle {
   Context* context = nullptr;
   unsigned flags = 0;
   RecordRef record;  // null: never recorded
+  // Of several processes: null for others. `shared_number` is what it stood at when this process
+  // recorded it last; if it has moved on since, another process did.
+  std::shared_ptr<SharedEvent> shared;
+  uint64_t shared_number = 0;
+  bool recorded_elsewhere() const;
   // Last recorded in a capturing stream: the capture, and what was captured before it. 0: it was
   // not.
   uint64_t captured_in = 0;

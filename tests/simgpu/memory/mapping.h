@@ -30,7 +30,16 @@ struct PhysicalHandle {
   int mappings = 0;
 };
 
-enum class MemoryKind : uint8_t { kVmm, kHeap, kPool, kPinned, kRegistered, kGraph, kManaged };
+enum class MemoryKind : uint8_t {
+  kVmm,
+  kHeap,
+  kPool,
+  kPinned,
+  kRegistered,
+  kGraph,
+  kManaged,
+  kIpc
+};
 
 struct Mapping {
   uintptr_t begin = 0;
