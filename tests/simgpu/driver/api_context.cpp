@@ -149,12 +149,15 @@ SIMGPU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxRelease(CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxRelease_v2(device);
 }
 SIMGPU_API cuDevicePrimaryCtxReset(CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxReset_v2(device);
 }
 SIMGPU_API cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
 
@@ -185,6 +188,7 @@ SIMGPU_API cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, uns
 }
 
 SIMGPU_API cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxCreate_v4(context, nullptr, flags, device);
 }
 
@@ -200,6 +204,7 @@ SIMGPU_API cuCtxDestroy_v2(CUcontext context) {
 }
 
 SIMGPU_API cuCtxDestroy(CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxDestroy_v2(context);
 }
 
@@ -223,9 +228,11 @@ SIMGPU_API cuCtxPopCurrent_v2(CUcontext* context) {
 }
 
 SIMGPU_API cuCtxPushCurrent(CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxPushCurrent_v2(context);
 }
 SIMGPU_API cuCtxPopCurrent(CUcontext* context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxPopCurrent_v2(context);
 }
 

@@ -6,6 +6,7 @@
 #include "tests/simgpu/driver/copy_request.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/exec/capture.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
 
 using simgpu::Call;
@@ -52,6 +53,7 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest req
   std::vector<std::byte> staged;
   if (from.pageable && !to.pageable && (waits == Waits::kAsync || small)) {
     staged = simgpu::stage(from, request.extent);
+    engine().spend(simgpu::staging_cost_ns(bytes));
   }
   const bool wait = to.pageable || (from.pageable && staged.empty()) ||
                     (waits == Waits::kSync && staged.empty() &&

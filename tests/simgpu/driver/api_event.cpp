@@ -154,6 +154,7 @@ SIMGPU_API cuEventDestroy_v2(CUevent event) {
 }
 
 SIMGPU_API cuEventDestroy(CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   return cuEventDestroy_v2(event);
 }
 
@@ -213,6 +214,7 @@ SIMGPU_API cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
 }
 
 SIMGPU_API cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  const simgpu::ApiName api_name(__func__);
   return cuEventElapsedTime(milliseconds, start, end);
 }
 

@@ -123,6 +123,7 @@ SIMGPU_API cuGraphCreate(CUgraph* graph, unsigned int flags) {
 }
 
 SIMGPU_API cuGraphDestroy(CUgraph graph) {
+  const simgpu::ApiName api_name(__func__);
   GraphCall call(graph);
   if (call.error != CUDA_SUCCESS) return call.error;
   // Child graphs go with their node; one that is being captured into cannot go.
@@ -132,6 +133,7 @@ SIMGPU_API cuGraphDestroy(CUgraph graph) {
 }
 
 SIMGPU_API cuGraphClone(CUgraph* clone, CUgraph original) {
+  const simgpu::ApiName api_name(__func__);
   GraphCall call(original);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -141,6 +143,7 @@ SIMGPU_API cuGraphClone(CUgraph* clone, CUgraph original) {
 }
 
 SIMGPU_API cuGraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph clone) {
+  const simgpu::ApiName api_name(__func__);
   GraphCall call(clone);
   if (call.error != CUDA_SUCCESS) return call.error;
   const GraphNode* wanted = graphs::find(original);
@@ -156,6 +159,7 @@ SIMGPU_API cuGraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgr
 }
 
 SIMGPU_API cuGraphDestroyNode(CUgraphNode node) {
+  const simgpu::ApiName api_name(__func__);
   NodeCall call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (call.node->graph->capture != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -165,6 +169,7 @@ SIMGPU_API cuGraphDestroyNode(CUgraphNode node) {
 }
 
 SIMGPU_API cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  const simgpu::ApiName api_name(__func__);
   NodeCall call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -173,12 +178,14 @@ SIMGPU_API cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
 }
 
 SIMGPU_API cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   GraphCall call(graph);
   if (call.error != CUDA_SUCCESS) return call.error;
   return give(call.graph->nodes, nodes, nullptr, count);
 }
 
 SIMGPU_API cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   GraphCall call(graph);
   if (call.error != CUDA_SUCCESS) return call.error;
   std::vector<GraphNode*> roots;
@@ -189,40 +196,50 @@ SIMGPU_API cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count)
 }
 
 SIMGPU_API cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_edges(graph, from, to, nullptr, count);
 }
 SIMGPU_API cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
                               CUgraphEdgeData* data, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_edges(graph, from, to, data, count);
 }
 SIMGPU_API cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* out, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_dependencies(node, out, nullptr, count);
 }
 SIMGPU_API cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* out, CUgraphEdgeData* data,
                                          size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_dependencies(node, out, data, count);
 }
 SIMGPU_API cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* out, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_dependents(node, out, nullptr, count);
 }
 SIMGPU_API cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* out,
                                            CUgraphEdgeData* data, size_t* count) {
+  const simgpu::ApiName api_name(__func__);
   return get_dependents(node, out, data, count);
 }
 SIMGPU_API cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                   size_t count) {
+  const simgpu::ApiName api_name(__func__);
   return change_edges(graph, from, to, count, true);
 }
 SIMGPU_API cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                      const CUgraphEdgeData*, size_t count) {
+  const simgpu::ApiName api_name(__func__);
   return change_edges(graph, from, to, count, true);
 }
 SIMGPU_API cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                      size_t count) {
+  const simgpu::ApiName api_name(__func__);
   return change_edges(graph, from, to, count, false);
 }
 SIMGPU_API cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from,
                                         const CUgraphNode* to, const CUgraphEdgeData*,
                                         size_t count) {
+  const simgpu::ApiName api_name(__func__);
   return change_edges(graph, from, to, count, false);
 }

@@ -149,6 +149,7 @@ SIMGPU_API cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* 
 }
 SIMGPU_API cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log,
                               size_t bytes) {
+  const simgpu::ApiName api_name(__func__);
   return cuGraphInstantiate_v2(exec, graph, error_node, log, bytes);
 }
 
@@ -173,6 +174,7 @@ SIMGPU_API cuGraphExecDestroy(CUgraphExec exec) {
 
 SIMGPU_API cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
                                 CUgraphExecUpdateResultInfo* info) {
+  const simgpu::ApiName api_name(__func__);
   CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_ERROR;
   CUgraphNode node = nullptr;
   const CUresult error = update(exec, graph, &result, &node);
@@ -181,6 +183,7 @@ SIMGPU_API cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 }
 SIMGPU_API cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
                              CUgraphExecUpdateResult* result_out) {
+  const simgpu::ApiName api_name(__func__);
   CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_ERROR;
   CUgraphNode node = nullptr;
   const CUresult error = update(exec, graph, &result, &node);
@@ -191,14 +194,17 @@ SIMGPU_API cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error
 
 SIMGPU_API cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                           const CUDA_KERNEL_NODE_PARAMS_v1* what) {
+  const simgpu::ApiName api_name(__func__);
   return set_kernel(exec, node, what);
 }
 SIMGPU_API cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                              const CUDA_KERNEL_NODE_PARAMS_v2* what) {
+  const simgpu::ApiName api_name(__func__);
   return set_kernel(exec, node, what);
 }
 SIMGPU_API cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                           const CUDA_MEMCPY3D* what, CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -208,6 +214,7 @@ SIMGPU_API cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 }
 SIMGPU_API cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                           const CUDA_MEMSET_NODE_PARAMS* what, CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -217,6 +224,7 @@ SIMGPU_API cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 }
 SIMGPU_API cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_HOST_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -225,6 +233,7 @@ SIMGPU_API cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
   return call.set(read, std::move(parameters));
 }
 SIMGPU_API cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   NodeParameters parameters;
@@ -232,6 +241,7 @@ SIMGPU_API cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node
   return call.set(read, std::move(parameters));
 }
 SIMGPU_API cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   NodeParameters parameters;
@@ -240,6 +250,7 @@ SIMGPU_API cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, 
 }
 SIMGPU_API cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                               const CUDA_BATCH_MEM_OP_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -248,6 +259,7 @@ SIMGPU_API cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node
   return call.set(read, std::move(parameters));
 }
 SIMGPU_API cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* what) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -257,6 +269,7 @@ SIMGPU_API cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphN
 }
 
 SIMGPU_API cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   const CUgraphNodeType type = call.node->type;
@@ -267,6 +280,7 @@ SIMGPU_API cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned in
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int* enabled) {
+  const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -78,25 +78,31 @@ CUresult add_any(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, siz
 
 SIMGPU_API cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                size_t count) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count,
              [](Call&, Graph&, NodeParameters*) { return CUDA_SUCCESS; });
 }
 
 SIMGPU_API cuGraphAddKernelNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                 size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* what) {
+  const simgpu::ApiName api_name(__func__);
   return add_kernel(out, graph, before, count, what);
 }
 SIMGPU_API cuGraphAddKernelNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                    size_t count, const CUDA_KERNEL_NODE_PARAMS_v2* what) {
+  const simgpu::ApiName api_name(__func__);
   return add_kernel(out, graph, before, count, what);
 }
 SIMGPU_API cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* what) {
+  const simgpu::ApiName api_name(__func__);
   return set_kernel(node, what);
 }
 SIMGPU_API cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* what) {
+  const simgpu::ApiName api_name(__func__);
   return set_kernel(node, what);
 }
 SIMGPU_API cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::KernelNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -104,6 +110,7 @@ SIMGPU_API cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARA
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* what) {
+  const simgpu::ApiName api_name(__func__);
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 wide = {};
   const CUresult error = cuGraphKernelNodeGetParams_v2(node, &wide);
@@ -113,6 +120,7 @@ SIMGPU_API cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_
 }
 
 SIMGPU_API cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::KernelNode> call(to);
   if (call.error != CUDA_SUCCESS) return call.error;
   const GraphNode* source = graphs::find(from);
@@ -125,6 +133,7 @@ SIMGPU_API cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
 
 SIMGPU_API cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
                                          CUkernelNodeAttrValue* value) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::KernelNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -135,6 +144,7 @@ SIMGPU_API cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID at
 
 SIMGPU_API cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
                                          const CUkernelNodeAttrValue* value) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::KernelNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -144,12 +154,14 @@ SIMGPU_API cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID at
 
 SIMGPU_API cuGraphAddMemcpyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                 size_t count, const CUDA_MEMCPY3D* what, CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call& call, Graph&, NodeParameters* parameters) {
     if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return simgpu::read_memcpy(*what, context, call.context, parameters);
   });
 }
 SIMGPU_API cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::CopyNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -157,6 +169,7 @@ SIMGPU_API cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* what) {
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::CopyNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -166,12 +179,14 @@ SIMGPU_API cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* wha
 SIMGPU_API cuGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                 size_t count, const CUDA_MEMSET_NODE_PARAMS* what,
                                 CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call& call, Graph&, NodeParameters* parameters) {
     if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return simgpu::read_memset(*what, context, call.context, parameters);
   });
 }
 SIMGPU_API cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::FillNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -180,6 +195,7 @@ SIMGPU_API cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS*
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::FillNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -188,12 +204,14 @@ SIMGPU_API cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_P
 
 SIMGPU_API cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                               size_t count, const CUDA_HOST_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph&, NodeParameters* parameters) {
     if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return simgpu::read_host(what->fn, what->userData, parameters);
   });
 }
 SIMGPU_API cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::HostNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -201,6 +219,7 @@ SIMGPU_API cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* wha
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::HostNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -209,11 +228,13 @@ SIMGPU_API cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAM
 
 SIMGPU_API cuGraphAddChildGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                     size_t count, CUgraph child) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph& into, NodeParameters* parameters) {
     return simgpu::read_child(child, into, false, parameters);
   });
 }
 SIMGPU_API cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* graph) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::ChildNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -223,11 +244,13 @@ SIMGPU_API cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* graph) {
 
 SIMGPU_API cuGraphAddEventRecordNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                      size_t count, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph&, NodeParameters* parameters) {
     return simgpu::read_event_record(event, parameters);
   });
 }
 SIMGPU_API cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::EventRecordNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -235,6 +258,7 @@ SIMGPU_API cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::EventRecordNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   return simgpu::read_event_record(event, &call.node->parameters);
@@ -242,11 +266,13 @@ SIMGPU_API cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
 
 SIMGPU_API cuGraphAddEventWaitNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                    size_t count, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph&, NodeParameters* parameters) {
     return simgpu::read_event_wait(event, parameters);
   });
 }
 SIMGPU_API cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::EventWaitNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -254,6 +280,7 @@ SIMGPU_API cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::EventWaitNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   return simgpu::read_event_wait(event, &call.node->parameters);
@@ -261,12 +288,14 @@ SIMGPU_API cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
 
 SIMGPU_API cuGraphAddBatchMemOpNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                     size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call& call, Graph&, NodeParameters* parameters) {
     if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return simgpu::read_values(*what, call.context, parameters);
   });
 }
 SIMGPU_API cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::ValuesNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -276,6 +305,7 @@ SIMGPU_API cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NO
 }
 SIMGPU_API cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
                                           const CUDA_BATCH_MEM_OP_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::ValuesNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -284,12 +314,14 @@ SIMGPU_API cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
 
 SIMGPU_API cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                   size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph&, NodeParameters* parameters) {
     if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return simgpu::read_allocation(what, parameters);
   });
 }
 SIMGPU_API cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* what) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::AllocateNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -300,11 +332,13 @@ SIMGPU_API cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PA
 
 SIMGPU_API cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                                  size_t count, CUdeviceptr address) {
+  const simgpu::ApiName api_name(__func__);
   return add(out, graph, before, count, [&](Call&, Graph& into, NodeParameters* parameters) {
     return simgpu::read_free(address, into, parameters);
   });
 }
 SIMGPU_API cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* address) {
+  const simgpu::ApiName api_name(__func__);
   NodeOf<simgpu::FreeNode> call(node);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -314,10 +348,12 @@ SIMGPU_API cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* address) {
 
 SIMGPU_API cuGraphAddNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, size_t count,
                           CUgraphNodeParams* what) {
+  const simgpu::ApiName api_name(__func__);
   return add_any(out, graph, before, count, what);
 }
 SIMGPU_API cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                              const CUgraphEdgeData*, size_t count, CUgraphNodeParams* what) {
+  const simgpu::ApiName api_name(__func__);
   return add_any(out, graph, before, count, what);
 }
 SIMGPU_API cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* what) {

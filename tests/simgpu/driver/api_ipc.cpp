@@ -61,6 +61,7 @@ SIMGPU_API cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, un
   return exported::open_ipc(made, call.context->device, address);
 }
 SIMGPU_API cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuIpcOpenMemHandle_v2(address, handle, flags);
 }
 

@@ -3,9 +3,12 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/launch_arguments.h"
 #include "tests/simgpu/driver/objects.h"
+#include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/exec/capture.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/kernel_op.h"
+#include "tests/simgpu/memory/machine.h"
 
 using simgpu::Call;
 using simgpu::DefaultStream;
@@ -13,6 +16,24 @@ using simgpu::engine;
 using simgpu::Needs;
 
 namespace {
+
+// Code goes to the device at the first launch from its module (CUDA C++ Programming Guide, "Lazy
+// Loading"): that takes memory, and time, under the lock that every call needs.
+CUresult load_code(simgpu::Code& code, int device) {
+  if (code.launched) return CUDA_SUCCESS;
+  if (const size_t bytes = simgpu::options().code_bytes; bytes != 0) {
+    const size_t unit = simgpu::options().granularity;
+    const size_t whole = (bytes + unit - 1) / unit * unit;
+    const uint64_t offset = simgpu::device_memory(device).allocate(whole);
+    if (offset == simgpu::PhysicalMemory::kNone) return CUDA_ERROR_OUT_OF_MEMORY;
+    code.code_offset = offset;
+    code.code_bytes = whole;
+    code.code_device = device;
+  }
+  code.launched = true;
+  engine().spend(simgpu::kFirstLaunchNs);
+  return CUDA_SUCCESS;
+}
 
 CUresult launch(Call& call, CUfunction handle, const SimgpuLaunch& shape, CUstream stream_handle,
                 DefaultStream preset, void** parameters, void** extra) {
@@ -34,6 +55,9 @@ CUresult launch(Call& call, CUfunction handle, const SimgpuLaunch& shape, CUstre
         *stream,
         simgpu::KernelNode{handle, function->code->image, function->kernel, shape,
                            std::move(buffer), reinterpret_cast<CUcontext>(stream->context)});
+  }
+  if (CUresult error = load_code(*function->code, stream->device); error != CUDA_SUCCESS) {
+    return error;
   }
   engine().submit(call.lock, *stream,
                   std::make_unique<simgpu::KernelOp>(function->code->image, function->kernel, shape,

@@ -104,10 +104,12 @@ SIMGPU_API cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int fl
 }
 
 SIMGPU_API cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return advise(address, bytes, advice, location_of(device));
 }
 SIMGPU_API cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice,
                           CUmemLocation location) {
+  const simgpu::ApiName api_name(__func__);
   return advise(address, bytes, advice, location);
 }
 

@@ -3,6 +3,7 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/peers.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/graph_memory.h"
 #include "tests/simgpu/memory/address_space.h"
@@ -65,6 +66,7 @@ SIMGPU_API cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 
 SIMGPU_API cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                               unsigned int element) {
+  const simgpu::ApiName api_name(__func__);
   if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + kPitch - 1) / kPitch * kPitch;
@@ -117,10 +119,14 @@ SIMGPU_API cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return simgpu::host_blocks::allocate(pointer, bytes, flags, call.context);
+  engine().stall(call.lock, "cuMemHostAlloc");
+  const CUresult result = simgpu::host_blocks::allocate(pointer, bytes, flags, call.context);
+  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemAllocHost_v2(void** pointer, size_t bytes) {
+  const simgpu::ApiName api_name(__func__);
   return cuMemHostAlloc(pointer, bytes, 0);
 }
 
@@ -140,10 +146,14 @@ SIMGPU_API cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags)
   Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if ((flags & ~kHostRegisterFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return simgpu::host_blocks::add_registered(pointer, bytes, flags, call.context);
+  engine().stall(call.lock, "cuMemHostRegister");
+  const CUresult result = simgpu::host_blocks::add_registered(pointer, bytes, flags, call.context);
+  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuMemHostRegister_v2(pointer, bytes, flags);
 }
 

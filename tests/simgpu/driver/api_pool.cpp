@@ -291,14 +291,17 @@ CUresult check_location(const CUmemLocation* location, CUmemAllocationType type)
 
 SIMGPU_API cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
                                   CUmemAllocationType type) {
+  const simgpu::ApiName api_name(__func__);
   const CUresult error = check_location(location, type);
   return error == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool, location->id) : error;
 }
 SIMGPU_API cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  const simgpu::ApiName api_name(__func__);
   const CUresult error = check_location(location, type);
   return error == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : error;
 }
 SIMGPU_API cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  const simgpu::ApiName api_name(__func__);
   const CUresult error = check_location(location, type);
   return error == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : error;
 }

@@ -254,10 +254,12 @@ CUresult batch(CUstream handle, unsigned count, CUstreamBatchMemOpParams* what, 
 }  // namespace
 
 SIMGPU_API cuStreamCreate(CUstream* stream, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return create_stream(stream, flags, 0);
 }
 
 SIMGPU_API cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  const simgpu::ApiName api_name(__func__);
   return create_stream(stream, flags, priority);
 }
 
@@ -273,6 +275,7 @@ SIMGPU_API cuStreamDestroy_v2(CUstream stream) {
 }
 
 SIMGPU_API cuStreamDestroy(CUstream stream) {
+  const simgpu::ApiName api_name(__func__);
   return cuStreamDestroy_v2(stream);
 }
 

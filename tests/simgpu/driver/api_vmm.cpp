@@ -3,6 +3,8 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/exec/costs.h"
+#include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/memory/vmm.h"
 
 using simgpu::Call;
@@ -79,7 +81,10 @@ SIMGPU_API cuMemUnmap(CUdeviceptr address, size_t bytes) {
   Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   const CUresult result = vmm::unmap(address, bytes);
-  if (result == CUDA_SUCCESS) ++simgpu::statistics().mappings_removed;
+  if (result == CUDA_SUCCESS) {
+    ++simgpu::statistics().mappings_removed;
+    simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+  }
   return result;
 }
 
@@ -88,7 +93,9 @@ SIMGPU_API cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDe
   Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (descriptors == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  return vmm::set_access(address, bytes, descriptors, count);
+  const CUresult result = vmm::set_access(address, bytes, descriptors, count);
+  if (result == CUDA_SUCCESS) simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,

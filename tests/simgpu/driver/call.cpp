@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/simgpu/driver/fault_list.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/thread_state.h"
@@ -66,7 +67,19 @@ CUresult driver_status() {
   }
 }
 
-Call::Call(Needs needs, Capturing capturing) : error(driver_status()) {
+ApiName::ApiName(const char* name) : outermost_(thread_state().api == nullptr) {
+  if (outermost_) thread_state().api = name;
+}
+
+ApiName::~ApiName() {
+  if (outermost_) thread_state().api = nullptr;
+}
+
+Call::~Call() {
+  if (lock.owns_lock()) engine().leave_call(lock);
+}
+
+Call::Call(Needs needs, Capturing capturing, const char* api) : error(driver_status()) {
   if (error != CUDA_SUCCESS) return;
   engine().note_api_call();
   lock = Lock(driver_mutex());
@@ -74,8 +87,17 @@ Call::Call(Needs needs, Capturing capturing) : error(driver_status()) {
     error = CUDA_ERROR_NOT_PERMITTED;
     return;
   }
+  if (thread_state().api != nullptr) api = thread_state().api;
+  engine().enter_call(lock, api);
   const auto& stack = thread_state().contexts;
   if (!stack.empty()) context = stack.back();
+  error = injected_fault(api);
+  if (error != CUDA_SUCCESS) {
+    if (context != nullptr && contexts().find(context) != nullptr && is_sticky(error)) {
+      context->sticky = error;
+    }
+    return;
+  }
   if (needs == Needs::kDriver) {
     // A context is not asked for.
   } else if (context == nullptr) {

@@ -25,9 +25,26 @@ enum class Capturing { kHarmless, kUnsafe };
 // _ptsz or _ptds.
 enum class DefaultStream { kLegacy, kPerThread };
 
+// Names the entry that is being called, where the Call is made by a helper. The outermost counts.
+class ApiName {
+ public:
+  explicit ApiName(const char* name);
+  ~ApiName();
+  ApiName(const ApiName&) = delete;
+  ApiName& operator=(const ApiName&) = delete;
+
+ private:
+  bool outermost_;
+};
+
 class Call {
  public:
-  explicit Call(Needs needs, Capturing capturing = Capturing::kHarmless);
+  // `api` is the entry's name unless an ApiName stands around it.
+  explicit Call(Needs needs, Capturing capturing = Capturing::kHarmless,
+                const char* api = __builtin_FUNCTION());
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
   CUresult error;
   Lock lock;
   Context* context = nullptr;  // the current one; may be null with Needs::kDriver
@@ -60,8 +77,10 @@ bool is_forked_child();
 // body<DefaultStream>(...).
 #define SIMGPU_STREAM_API(symbol, suffix, body, parameters, arguments) \
   SIMGPU_API symbol parameters {                                       \
+    const simgpu::ApiName api_name(#symbol);                           \
     return body<simgpu::DefaultStream::kLegacy> arguments;             \
   }                                                                    \
   SIMGPU_API symbol##suffix parameters {                               \
+    const simgpu::ApiName api_name(#symbol #suffix);                   \
     return body<simgpu::DefaultStream::kPerThread> arguments;          \
   }

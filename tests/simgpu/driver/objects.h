@@ -52,6 +52,10 @@ struct Code {
   std::shared_ptr<const Image> image;
   Context* context = nullptr;  // modules only
   bool library = false;
+  bool launched = false;  // its code is on the device
+  size_t code_bytes = 0;
+  uint64_t code_offset = 0;  // and takes memory there, with SIMGPU_CODE_BYTES
+  int code_device = -1;
   std::vector<Function*> functions;
 };
 

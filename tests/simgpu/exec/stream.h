@@ -36,6 +36,8 @@ struct Stream {
   uint64_t submitted = 0;  // number of the last operation in the queue
   uint64_t completed = 0;  // number of the last one that is done
   bool running = false;    // the head is being run
+  int64_t time_ns = 0;     // clock virtual: when its last operation was over
+  int64_t busy_ns = 0;     // clocks with time: what its operations took, since its creation
   VectorClock clock;       // what is finished before the head starts, and the head itself
   ClockRef last_known;     // already joined into clock
 
