@@ -9,6 +9,7 @@
 #include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/graph_exec.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/heap.h"
 #include "tests/simgpu/memory/host_blocks.h"
@@ -73,6 +74,7 @@ void end_context(Call& call, Context* context) {
     engine().retire_stream(call.lock, entry.stream);
     simgpu::stream_handles().destroy(&entry);
   });
+  simgpu::graph_execs::leave_context(call.lock, context);
   simgpu::event_handles().for_each([&](simgpu::EventHandle& entry) {
     if (entry.context == context) simgpu::event_handles().destroy(&entry);
   });

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 
 namespace simgpu {
@@ -19,7 +20,10 @@ void thread_ends(void* state) {
   if (driver_status() ==
       CUDA_SUCCESS) {  // not in a forked child, where the lock may be held for good
     Lock lock(driver_mutex());
-    for (auto& [context, stream] : ending->default_streams) engine().retire_stream(lock, stream);
+    for (auto& [context, stream] : ending->default_streams) {
+      captures::leave(*stream);
+      engine().retire_stream(lock, stream);
+    }
   }
   delete ending;
   current = nullptr;

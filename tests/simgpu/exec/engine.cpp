@@ -153,7 +153,7 @@ uint64_t Engine::add(Lock&, Stream& stream, std::unique_ptr<Op> op) {
   if (!threads_started_) start_threads();
   order_against_default(stream);
   append(stream, std::move(op));
-  if (wake_on_submit_ && !virtual_) work_.notify_one();
+  if (wake_on_submit_) work_.notify_one();
   return stream.submitted;
 }
 

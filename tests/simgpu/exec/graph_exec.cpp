@@ -80,7 +80,7 @@ void cut_into_lanes(GraphExec& exec) {
     if (node.opens_lane) {
       node.lane = last.size();
       last.push_back(i);
-      exec.lanes.push_back({context, nullptr, 0});
+      exec.lanes.push_back({context, nullptr});
     }
     for (size_t before : node.dependencies) {
       if (exec.nodes[before].lane != node.lane) exec.nodes[before].others_wait = true;
@@ -98,12 +98,11 @@ void for_each_allocation(const GraphExec& exec, Visit visit) {
 }
 
 Stream* lane_stream(Lock& lock, GraphExec::Lane& lane, const Stream& launched_in) {
-  if (lane.stream != nullptr && lane.stream->context_id == lane.context_id) return lane.stream;
+  if (lane.stream != nullptr) return lane.stream;
   auto* context = contexts().find(lane.context);
   if (context == nullptr) context = launched_in.context;
   lane.stream = engine().create_stream(lock, context, CU_STREAM_NON_BLOCKING, launched_in.priority);
   lane.stream->internal = true;
-  lane.context_id = context->id;
   return lane.stream;
 }
 
@@ -129,11 +128,7 @@ CUresult create(Graph& graph, unsigned long long flags, GraphExec** result) {
 
 void destroy(Lock& lock, GraphExec* exec) {
   for (GraphExec::Lane& lane : exec->lanes) {
-    if (lane.stream == nullptr || lane.stream->context_id != lane.context_id) continue;
-    bool alive = false;
-    contexts().for_each(
-        [&](const Context& context) { alive = alive || context.id == lane.context_id; });
-    if (alive) engine().retire_stream(lock, lane.stream);
+    if (lane.stream != nullptr) engine().retire_stream(lock, lane.stream);
   }
   if (exec->graph != nullptr) {
     const Graph* graph = graphs::find(reinterpret_cast<CUgraph>(exec->graph));
@@ -141,6 +136,16 @@ void destroy(Lock& lock, GraphExec* exec) {
   }
   for (const auto& [object, count] : exec->user_objects) user_objects::release(object, count);
   handles().destroy(exec);
+}
+
+void leave_context(Lock& lock, const Context* context) {
+  handles().for_each([&](GraphExec& exec) {
+    for (GraphExec::Lane& lane : exec.lanes) {
+      if (lane.stream == nullptr || lane.stream->context != context) continue;
+      engine().retire_stream(lock, lane.stream);
+      lane.stream = nullptr;
+    }
+  });
 }
 
 GraphExec* find(CUgraphExec handle) {

@@ -36,8 +36,7 @@ struct GraphExec {
   std::vector<ExecNode> nodes;  // each after all that it depends on
   struct Lane {
     CUcontext context = nullptr;
-    Stream* stream = nullptr;
-    uint64_t context_id = 0;
+    Stream* stream = nullptr;  // null: not launched yet
   };
   std::vector<Lane> lanes;
   RecordRef last;  // the end of its last launch
@@ -49,6 +48,8 @@ namespace graph_execs {
 // INVALID_VALUE: it has a cycle. NOT_SUPPORTED: it allocates, and another instance of it lives.
 CUresult create(Graph& graph, unsigned long long flags, GraphExec** exec);
 void destroy(Lock& lock, GraphExec* exec);
+// The context is about to end: its lanes go, and come again in another context.
+void leave_context(Lock& lock, const Context* context);
 GraphExec* find(CUgraphExec handle);
 
 // The stream must have room (Engine::make_room). Does not block.

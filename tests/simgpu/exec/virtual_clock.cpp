@@ -21,7 +21,7 @@ constexpr auto kPoll = std::chrono::microseconds(200);
 // A host function that takes longer in real time may be waiting for the program.
 constexpr auto kLongFunction = std::chrono::milliseconds(50);
 // A program that has not called for so long may be waiting for memory to change.
-constexpr auto kSilence = std::chrono::seconds(3);
+constexpr auto kSilence = std::chrono::seconds(2);
 
 int64_t ready_ns(const Stream& stream) {
   return std::max(stream.queue.front()->submit_ns, stream.time_ns);
@@ -150,7 +150,12 @@ void Engine::sleep_virtual(Lock& lock, uint64_t calls, bool* silent) {
     }
     return;
   }
-  if (active_.empty()) return work_.wait(lock);
+  if (active_.empty()) {
+    wake_on_submit_ = true;  // the silence of the program counts from the first submission on
+    work_.wait(lock);
+    wake_on_submit_ = false;
+    return;
+  }
   if (polls) {
     work_.wait_for(lock, kPoll);
     // What the host has written by now it has written by its own time.

@@ -5,6 +5,7 @@
 // 1000.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -236,6 +237,20 @@ TEST(VirtualClock, ALinkThatSlowsDown) {
                    },
                    {{"SIMGPU_LINK_DROP", "0.5:0.5"}})
                    .outcome);
+}
+
+// A program that looks at memory without any call is given what it waits for, after a while of real
+// time.
+TEST(VirtualClock, ASilentProgramIsServed) {
+  EXPECT_CLEAN(run_timed([] {
+                 Scene s;
+                 static std::atomic<bool> done{false};
+                 CU(cuMemsetD8Async(s.p, 0, kMega, s.a));
+                 CU(cuLaunchHostFunc(
+                     s.a, [](void*) { done = true; }, nullptr));
+                 while (!done) std::this_thread::yield();
+                 CU(cuCtxSynchronize());
+               }).outcome);
 }
 
 TEST(VirtualClock, GraphBranchesOverlap) {
