@@ -70,7 +70,6 @@ Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int prior
   stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   stream->destroyed = false;
   stream->time_ns = 0;
-  stream->internal = false;
   stream->capture = nullptr;
   stream->marker = nullptr;
   stream->seen_by_legacy = stream->submitted;

@@ -102,7 +102,6 @@ Stream* lane_stream(Lock& lock, GraphExec::Lane& lane, const Stream& launched_in
   auto* context = contexts().find(lane.context);
   if (context == nullptr) context = launched_in.context;
   lane.stream = engine().create_stream(lock, context, CU_STREAM_NON_BLOCKING, launched_in.priority);
-  lane.stream->internal = true;
   return lane.stream;
 }
 

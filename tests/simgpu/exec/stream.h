@@ -29,7 +29,6 @@ struct Stream {
   bool per_thread = false;  // a thread's default stream
   bool blocking = true;     // ordered against the default stream
   bool destroyed = false;
-  bool internal = false;  // a lane of an executable graph
   uint32_t agent = 0;     // its place in vector clocks
 
   std::deque<std::unique_ptr<Op>> queue;
