@@ -72,7 +72,7 @@ CUresult copy_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, Side to_
   CopyRequest request{to_side, from_side, {}, {}, {bytes, 1, 1}};
   request.to.address = to;
   request.from.address = from;
-  return copy(call, handle, preset, std::move(request), waits);
+  return copy(call, handle, preset, request, waits);
 }
 
 CUdeviceptr plain(const void* pointer) {
@@ -125,7 +125,7 @@ CUresult peer(CUstream handle, DefaultStream preset, CopyRequest request, CUcont
   }
   if (a != nullptr) request.to.device = a->device;
   if (b != nullptr) request.from.device = b->device;
-  return copy(call, handle, preset, std::move(request), waits);
+  return copy(call, handle, preset, request, waits);
 }
 
 CUresult peer_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontext to_context,
@@ -133,7 +133,7 @@ CUresult peer_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontex
   CopyRequest request{Side::kDevice, Side::kDevice, {}, {}, {bytes, 1, 1}};
   request.to.address = to;
   request.from.address = from;
-  return peer(handle, preset, std::move(request), to_context, from_context, waits);
+  return peer(handle, preset, request, to_context, from_context, waits);
 }
 
 template <DefaultStream preset>
@@ -153,7 +153,7 @@ CUresult copy_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D* wha
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CopyRequest request;
   if (CUresult error = simgpu::read_copy(*what, &request); error != CUDA_SUCCESS) return error;
-  return copy(call, handle, preset, std::move(request), waits);
+  return copy(call, handle, preset, request, waits);
 }
 
 CUresult copy_2d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY2D* what, Waits waits) {
@@ -204,7 +204,7 @@ CUresult peer_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D_PEER
   CopyRequest request;
   const CUresult error = simgpu::read_copy(plain_copy, &request);
   if (error != CUDA_SUCCESS) return error;
-  return peer(handle, preset, std::move(request), what->dstContext, what->srcContext, waits);
+  return peer(handle, preset, request, what->dstContext, what->srcContext, waits);
 }
 
 template <DefaultStream preset>
