@@ -39,9 +39,12 @@ Checker& checker() {
 
 Checker::Checker() : on_(options().check != CheckMode::kOff), maps_(kMaxDevices + 2) {}
 
-// Spaces: a device's number, kMaxDevices for the host's memory file, -1 for registered host memory.
+// Spaces: a device's number, kMaxDevices for the host's memory file, -1 for registered host memory;
+// from kMaxDevices + 2 on memories of other processes.
 AccessMap& Checker::map_of(int space) {
-  return maps_[static_cast<size_t>(space < 0 ? kMaxDevices + 1 : space)];
+  const auto index = static_cast<size_t>(space < 0 ? kMaxDevices + 1 : space);
+  while (maps_.size() <= index) maps_.emplace_back();
+  return maps_[index];
 }
 
 bool Checker::is_copy(TagId id) {

@@ -15,6 +15,7 @@
 // finished: reported. Driver's lock. Costs nothing when off.
 
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -93,7 +94,7 @@ class Checker {
   bool on_;
   Doer doer_;
   Tags tags_;
-  std::vector<AccessMap> maps_;
+  std::deque<AccessMap> maps_;        // grows at its end alone; references stay good
   std::vector<TagId> reported_with_;  // by the current operation
 };
 

@@ -5,8 +5,11 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/peers.h"
 #include "tests/simgpu/driver/thread_state.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/graph_exec.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/heap.h"
 #include "tests/simgpu/memory/host_blocks.h"
@@ -67,9 +70,11 @@ void end_context(Call& call, Context* context) {
   engine().wait(call.lock, engine().all_work(context), "the end of a context");
   simgpu::stream_handles().for_each([&](simgpu::StreamHandle& entry) {
     if (entry.stream->context != context) return;
+    simgpu::captures::leave(*entry.stream);
     engine().retire_stream(call.lock, entry.stream);
     simgpu::stream_handles().destroy(&entry);
   });
+  simgpu::graph_execs::leave_context(call.lock, context);
   simgpu::event_handles().for_each([&](simgpu::EventHandle& entry) {
     if (entry.context == context) simgpu::event_handles().destroy(&entry);
   });
@@ -80,11 +85,16 @@ void end_context(Call& call, Context* context) {
       simgpu::host_blocks::free_any(mapping);
     }
   }
+  simgpu::peers::forget(context);
   // The default stream is left behind: points in it may still be referred to.
   contexts().destroy(context);
 }
 
 CUresult synchronize(Call& call, Context* context) {
+  if (simgpu::captures::conflicts_with_synchronisation(context, 0)) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  if (CUresult error = Call::unsafe_error(); error != CUDA_SUCCESS) return error;
   engine().synchronize(call.lock, engine().all_work(context), "cuCtxSynchronize");
   simgpu::pools::after_synchronisation();
   return context->sticky;
@@ -108,7 +118,7 @@ SIMGPU_API cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   Context*& mine = primary(device);
@@ -121,7 +131,7 @@ SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   Context* ending = primary(device);
@@ -141,12 +151,15 @@ SIMGPU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
 }
 
 SIMGPU_API cuDevicePrimaryCtxRelease(CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxRelease_v2(device);
 }
 SIMGPU_API cuDevicePrimaryCtxReset(CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxReset_v2(device);
 }
 SIMGPU_API cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
 
@@ -162,7 +175,7 @@ SIMGPU_API cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int*
 
 SIMGPU_API cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
                           CUdevice device) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
@@ -177,11 +190,12 @@ SIMGPU_API cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, uns
 }
 
 SIMGPU_API cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxCreate_v4(context, nullptr, flags, device);
 }
 
 SIMGPU_API cuCtxDestroy_v2(CUcontext context) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   Context* ending = contexts().find(context);
   if (ending == nullptr || ending->primary) return CUDA_ERROR_INVALID_CONTEXT;
@@ -192,6 +206,7 @@ SIMGPU_API cuCtxDestroy_v2(CUcontext context) {
 }
 
 SIMGPU_API cuCtxDestroy(CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxDestroy_v2(context);
 }
 
@@ -215,9 +230,11 @@ SIMGPU_API cuCtxPopCurrent_v2(CUcontext* context) {
 }
 
 SIMGPU_API cuCtxPushCurrent(CUcontext context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxPushCurrent_v2(context);
 }
 SIMGPU_API cuCtxPopCurrent(CUcontext* context) {
+  const simgpu::ApiName api_name(__func__);
   return cuCtxPopCurrent_v2(context);
 }
 
@@ -367,14 +384,4 @@ SIMGPU_API cuCtxSetSharedMemConfig(CUsharedconfig) {
 }
 SIMGPU_API cuCtxResetPersistingL2Cache() {
   return Call(Needs::kContext).error;
-}
-
-SIMGPU_API cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
-  Call call(Needs::kContext);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  Context* other = contexts().find(peer);
-  if (other == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (other->device == call.context->device) return CUDA_ERROR_INVALID_DEVICE;
-  return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 }

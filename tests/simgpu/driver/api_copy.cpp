@@ -2,87 +2,63 @@
 // Copies. What waits for what follows cuda.h ("API synchronization behavior"): copies from pageable
 // memory are staged when the call is made, copies to it have finished when the call returns, device
 // to device copies never block.
-#include <cstring>
-
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/copy_request.h"
 #include "tests/simgpu/driver/objects.h"
+#include "tests/simgpu/exec/capture.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
-#include "tests/simgpu/exec/transfer_op.h"
-#include "tests/simgpu/memory/window.h"
 
-using simgpu::address_space;
 using simgpu::Call;
+using simgpu::Capturing;
+using simgpu::CopyRequest;
 using simgpu::DefaultStream;
 using simgpu::engine;
-using simgpu::Extent;
 using simgpu::Needs;
-using simgpu::Place;
+using Side = simgpu::CopyRequest::Side;
 
 namespace {
 
 constexpr size_t kStagedWithoutWaiting = 64 << 10;
 
-enum class Side { kDevice, kHost, kAny };
 enum class Waits { kAsync, kSync };
 
-// Where a pointer leads. False: no memory that a copy may name.
-bool find_place(uintptr_t address, Side side, const Extent& extent, Place* place) {
-  place->address = address;
-  const simgpu::Mapping* mapping = address_space().find(address);
-  if (mapping == nullptr) {
-    place->pageable = true;
-    return side != Side::kDevice && !simgpu::window().contains(address);
-  }
-  // The device address of host memory is its host address.
-  if (side == Side::kHost && mapping->device >= 0) return false;
-  for (size_t z = 0; z < extent.depth; ++z) {
-    for (size_t y = 0; y < extent.height; ++y) {
-      if (!address_space().is_one_range(address + z * place->slice + y * place->pitch,
-                                        extent.width)) {
-        return false;
-      }
-    }
-  }
-  return true;
+Capturing safety(Waits waits) {
+  return waits == Waits::kSync ? Capturing::kUnsafe : Capturing::kHarmless;
 }
 
-std::vector<std::byte> stage(const Place& from, const Extent& extent) {
-  std::vector<std::byte> staged(extent.bytes());
-  std::byte* out = staged.data();
-  for (size_t z = 0; z < extent.depth; ++z) {
-    for (size_t y = 0; y < extent.height; ++y, out += extent.width) {
-      // NOLINTNEXTLINE(performance-no-int-to-ptr)
-      const auto* row =
-          reinterpret_cast<const std::byte*>(from.address + z * from.slice + y * from.pitch);
-      std::memcpy(out, row, extent.width);
-    }
-  }
-  return staged;
+// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: synchronous copies of it always wait.
+bool synchronises(const simgpu::Place& place) {
+  const simgpu::Mapping* mapping = simgpu::address_space().find(place.address);
+  return mapping != nullptr && mapping->sync_memops;
 }
 
-CUresult copy(Call& call, CUstream handle, DefaultStream preset, uintptr_t to_address, Side to_side,
-              uintptr_t from_address, Side from_side, Place to, Place from, Extent extent,
-              Waits waits) {
+CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest request, Waits waits) {
   if (call.error != CUDA_SUCCESS) return call.error;
   simgpu::Stream* stream = call.stream(handle, preset);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->context->sticky != CUDA_SUCCESS) return stream->context->sticky;
-  if (extent.bytes() == 0) return CUDA_SUCCESS;
-  if (!find_place(to_address, to_side, extent, &to) ||
-      !find_place(from_address, from_side, extent, &from)) {
-    return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
+  const size_t bytes = request.extent.bytes();
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (!simgpu::resolve_copy(&request)) return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capture != nullptr) {
+    return simgpu::captures::add(*stream,
+                                 simgpu::CopyNode{simgpu::write_copy(request),
+                                                  reinterpret_cast<CUcontext>(stream->context)});
   }
-  const auto on_device = [](const Place& place) {
-    return !place.pageable && address_space().find(place.address)->device >= 0;
-  };
-  const bool device_to_device = on_device(to) && on_device(from);
-  const bool small = extent.bytes() <= kStagedWithoutWaiting;
+  const simgpu::Place& to = request.to;
+  const simgpu::Place& from = request.from;
+  const bool device_to_device = simgpu::is_on_device(to) && simgpu::is_on_device(from);
+  const bool small = bytes <= kStagedWithoutWaiting;
   std::vector<std::byte> staged;
-  if (from.pageable && !to.pageable && (waits == Waits::kAsync || small))
-    staged = stage(from, extent);
+  if (from.pageable && !to.pageable && (waits == Waits::kAsync || small)) {
+    staged = simgpu::stage(from, request.extent);
+    engine().spend(simgpu::staging_cost_ns(bytes));
+  }
   const bool wait = to.pageable || (from.pageable && staged.empty()) ||
-                    (waits == Waits::kSync && !device_to_device && staged.empty());
-  auto op = std::make_unique<simgpu::CopyOp>(to, from, extent, std::move(staged));
+                    (waits == Waits::kSync && staged.empty() &&
+                     (!device_to_device || synchronises(to) || synchronises(from)));
+  auto op = std::make_unique<simgpu::CopyOp>(to, from, request.extent, std::move(staged));
   const uint64_t number = engine().submit(call.lock, *stream, std::move(op));
   if (!wait) return CUDA_SUCCESS;
   simgpu::Context* context = stream->context;
@@ -92,8 +68,11 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, uintptr_t to_ad
 
 CUresult copy_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, Side to_side,
                  CUdeviceptr from, Side from_side, size_t bytes, Waits waits) {
-  Call call(Needs::kContext);
-  return copy(call, handle, preset, to, to_side, from, from_side, {}, {}, {bytes, 1, 1}, waits);
+  Call call(Needs::kContext, safety(waits));
+  CopyRequest request{to_side, from_side, {}, {}, {bytes, 1, 1}};
+  request.to.address = to;
+  request.from.address = from;
+  return copy(call, handle, preset, request, waits);
 }
 
 CUdeviceptr plain(const void* pointer) {
@@ -133,79 +112,48 @@ CUresult dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream str
   return copy_1d(stream, preset, to, Side::kDevice, from, Side::kDevice, bytes, Waits::kAsync);
 }
 
-// Peers: on one device that is a plain copy; between devices it is not modelled yet.
-CUresult peer(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontext to_context,
-              CUdeviceptr from, CUcontext from_context, size_t bytes, Waits waits) {
-  Call call(Needs::kContext);
+// Between contexts: each side is seen by its own device, so no peer access is needed.
+CUresult peer(CUstream handle, DefaultStream preset, CopyRequest request, CUcontext to,
+              CUcontext from, Waits waits) {
+  Call call(Needs::kContext, safety(waits));
   if (call.error != CUDA_SUCCESS) return call.error;
-  const simgpu::Context* a = simgpu::contexts().find(to_context);
-  const simgpu::Context* b = simgpu::contexts().find(from_context);
-  if (a == nullptr || b == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (a->device != b->device) return CUDA_ERROR_NOT_SUPPORTED;
-  return copy(call, handle, preset, to, Side::kDevice, from, Side::kDevice, {}, {}, {bytes, 1, 1},
-              waits);
+  const simgpu::Context* a = simgpu::contexts().find(to);
+  const simgpu::Context* b = simgpu::contexts().find(from);
+  if ((a == nullptr && request.to_side != Side::kHost) ||
+      (b == nullptr && request.from_side != Side::kHost)) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (a != nullptr) request.to.device = a->device;
+  if (b != nullptr) request.from.device = b->device;
+  return copy(call, handle, preset, request, waits);
 }
+
+CUresult peer_1d(CUstream handle, DefaultStream preset, CUdeviceptr to, CUcontext to_context,
+                 CUdeviceptr from, CUcontext from_context, size_t bytes, Waits waits) {
+  CopyRequest request{Side::kDevice, Side::kDevice, {}, {}, {bytes, 1, 1}};
+  request.to.address = to;
+  request.from.address = from;
+  return peer(handle, preset, request, to_context, from_context, waits);
+}
+
 template <DefaultStream preset>
 CUresult peer_sync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                    size_t bytes) {
-  return peer(nullptr, preset, to, to_context, from, from_context, bytes, Waits::kSync);
+  return peer_1d(nullptr, preset, to, to_context, from, from_context, bytes, Waits::kSync);
 }
 template <DefaultStream preset>
 CUresult peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                     size_t bytes, CUstream stream) {
-  return peer(stream, preset, to, to_context, from, from_context, bytes, Waits::kAsync);
-}
-
-bool side_of(CUmemorytype type, const void* host, CUdeviceptr device, Side* side, uintptr_t* base) {
-  switch (type) {
-    case CU_MEMORYTYPE_HOST:
-      *side = Side::kHost;
-      *base = plain(host);
-      return true;
-    case CU_MEMORYTYPE_DEVICE:
-      *side = Side::kDevice;
-      *base = device;
-      return true;
-    case CU_MEMORYTYPE_UNIFIED:
-      *side = Side::kAny;
-      *base = device;
-      return true;
-    default:
-      return false;  // arrays
-  }
+  return peer_1d(stream, preset, to, to_context, from, from_context, bytes, Waits::kAsync);
 }
 
 CUresult copy_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D* what, Waits waits) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, safety(waits));
   if (call.error != CUDA_SUCCESS) return call.error;
   if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY || what->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
-  Side to_side{};
-  Side from_side{};
-  uintptr_t to_base = 0;
-  uintptr_t from_base = 0;
-  if (!side_of(what->dstMemoryType, what->dstHost, what->dstDevice, &to_side, &to_base) ||
-      !side_of(what->srcMemoryType, what->srcHost, what->srcDevice, &from_side, &from_base)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const Extent extent{what->WidthInBytes, what->Height, what->Depth};
-  Place to;
-  Place from;
-  to.pitch = what->dstPitch != 0 ? what->dstPitch : extent.width;
-  from.pitch = what->srcPitch != 0 ? what->srcPitch : extent.width;
-  const bool many_rows = extent.height > 1 || extent.depth > 1;
-  if (many_rows && (to.pitch < extent.width + what->dstXInBytes ||
-                    from.pitch < extent.width + what->srcXInBytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  to.slice = to.pitch * (what->dstHeight != 0 ? what->dstHeight : extent.height);
-  from.slice = from.pitch * (what->srcHeight != 0 ? what->srcHeight : extent.height);
-  to_base += what->dstZ * to.slice + what->dstY * to.pitch + what->dstXInBytes;
-  from_base += what->srcZ * from.slice + what->srcY * from.pitch + what->srcXInBytes;
-  return copy(call, handle, preset, to_base, to_side, from_base, from_side, to, from, extent,
-              waits);
+  CopyRequest request;
+  if (CUresult error = simgpu::read_copy(*what, &request); error != CUDA_SUCCESS) return error;
+  return copy(call, handle, preset, request, waits);
 }
 
 CUresult copy_2d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY2D* what, Waits waits) {
@@ -228,6 +176,44 @@ CUresult copy_2d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY2D* wha
   wide.Height = what->Height;
   wide.Depth = 1;
   return copy_3d(handle, preset, &wide, waits);
+}
+
+CUresult peer_3d(CUstream handle, DefaultStream preset, const CUDA_MEMCPY3D_PEER* what,
+                 Waits waits) {
+  if (what == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D plain_copy = {};
+  plain_copy.srcXInBytes = what->srcXInBytes;
+  plain_copy.srcY = what->srcY;
+  plain_copy.srcZ = what->srcZ;
+  plain_copy.srcMemoryType = what->srcMemoryType;
+  plain_copy.srcHost = what->srcHost;
+  plain_copy.srcDevice = what->srcDevice;
+  plain_copy.srcPitch = what->srcPitch;
+  plain_copy.srcHeight = what->srcHeight;
+  plain_copy.dstXInBytes = what->dstXInBytes;
+  plain_copy.dstY = what->dstY;
+  plain_copy.dstZ = what->dstZ;
+  plain_copy.dstMemoryType = what->dstMemoryType;
+  plain_copy.dstHost = what->dstHost;
+  plain_copy.dstDevice = what->dstDevice;
+  plain_copy.dstPitch = what->dstPitch;
+  plain_copy.dstHeight = what->dstHeight;
+  plain_copy.WidthInBytes = what->WidthInBytes;
+  plain_copy.Height = what->Height;
+  plain_copy.Depth = what->Depth;
+  CopyRequest request;
+  const CUresult error = simgpu::read_copy(plain_copy, &request);
+  if (error != CUDA_SUCCESS) return error;
+  return peer(handle, preset, request, what->dstContext, what->srcContext, waits);
+}
+
+template <DefaultStream preset>
+CUresult peer_3d_sync(const CUDA_MEMCPY3D_PEER* what) {
+  return peer_3d(nullptr, preset, what, Waits::kSync);
+}
+template <DefaultStream preset>
+CUresult peer_3d_async(const CUDA_MEMCPY3D_PEER* what, CUstream stream) {
+  return peer_3d(stream, preset, what, Waits::kAsync);
 }
 
 template <DefaultStream preset>
@@ -279,3 +265,6 @@ SIMGPU_STREAM_API(cuMemcpy2DAsync_v2, _ptsz, rows_async, (const CUDA_MEMCPY2D* c
 SIMGPU_STREAM_API(cuMemcpy3D_v2, _ptds, planes_sync, (const CUDA_MEMCPY3D* c), (c))
 SIMGPU_STREAM_API(cuMemcpy3DAsync_v2, _ptsz, planes_async, (const CUDA_MEMCPY3D* c, CUstream s),
                   (c, s))
+SIMGPU_STREAM_API(cuMemcpy3DPeer, _ptds, peer_3d_sync, (const CUDA_MEMCPY3D_PEER* c), (c))
+SIMGPU_STREAM_API(cuMemcpy3DPeerAsync, _ptsz, peer_3d_async,
+                  (const CUDA_MEMCPY3D_PEER* c, CUstream s), (c, s))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills. None of them blocks, but one of pinned host memory that is not called "Async".
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/transfer_op.h"
 
@@ -14,16 +15,27 @@ namespace {
 
 CUresult fill(CUstream handle, DefaultStream preset, bool sync, CUdeviceptr address, size_t pitch,
               uint32_t value, size_t element, size_t width, size_t height) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, sync ? simgpu::Capturing::kUnsafe : simgpu::Capturing::kHarmless);
   if (call.error != CUDA_SUCCESS) return call.error;
   simgpu::Stream* stream = call.stream(handle, preset);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->context->sticky != CUDA_SUCCESS) return stream->context->sticky;
+  if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
   const size_t bytes = width * element;
   if (bytes == 0 || height == 0) return CUDA_SUCCESS;
   if (address % element != 0 || (height > 1 && pitch < bytes)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t y = 0; y < height; ++y) {
     if (!address_space().is_one_range(address + y * pitch, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (stream->capture != nullptr) {
+    simgpu::FillNode node;
+    node.what = {address,
+                 pitch,
+                 value,
+                 static_cast<unsigned>(element),
+                 width,
+                 height,
+                 reinterpret_cast<CUcontext>(stream->context)};
+    return simgpu::captures::add(*stream, node);
   }
   const bool host = address_space().find(address)->device < 0;
   const uint64_t number = engine().submit(

@@ -114,27 +114,35 @@ CUresult potential_block(int* grid, int* block, const void* handle, CUoccupancyB
 }  // namespace
 
 SIMGPU_API cuFuncGetParamInfo(CUfunction f, size_t index, size_t* offset, size_t* size) {
+  const simgpu::ApiName api_name(__func__);
   return parameter_info(f, index, offset, size);
 }
 SIMGPU_API cuKernelGetParamInfo(CUkernel k, size_t index, size_t* offset, size_t* size) {
+  const simgpu::ApiName api_name(__func__);
   return parameter_info(k, index, offset, size);
 }
 SIMGPU_API cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction f) {
+  const simgpu::ApiName api_name(__func__);
   return get_attribute(value, attribute, f);
 }
 SIMGPU_API cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel k, CUdevice) {
+  const simgpu::ApiName api_name(__func__);
   return get_attribute(value, attribute, k);
 }
 SIMGPU_API cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
+  const simgpu::ApiName api_name(__func__);
   return set_attribute(f, attribute, value);
 }
 SIMGPU_API cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel k, CUdevice) {
+  const simgpu::ApiName api_name(__func__);
   return set_attribute(k, attribute, value);
 }
 SIMGPU_API cuFuncGetName(const char** name, CUfunction f) {
+  const simgpu::ApiName api_name(__func__);
   return get_name(name, f);
 }
 SIMGPU_API cuKernelGetName(const char** name, CUkernel k) {
+  const simgpu::ApiName api_name(__func__);
   return get_name(name, k);
 }
 
@@ -174,6 +182,7 @@ SIMGPU_API cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config) {
 }
 
 SIMGPU_API cuKernelSetCacheConfig(CUkernel k, CUfunc_cache config, CUdevice) {
+  const simgpu::ApiName api_name(__func__);
   return cuFuncSetCacheConfig(reinterpret_cast<CUfunction>(k), config);
 }
 
@@ -200,21 +209,25 @@ SIMGPU_API cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
 
 SIMGPU_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction f, int block,
                                                        size_t shared) {
+  const simgpu::ApiName api_name(__func__);
   return max_active_blocks(blocks, f, block, shared);
 }
 SIMGPU_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction f,
                                                                 int block, size_t shared,
                                                                 unsigned int) {
+  const simgpu::ApiName api_name(__func__);
   return max_active_blocks(blocks, f, block, shared);
 }
 SIMGPU_API cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f,
                                             CUoccupancyB2DSize shared_of, size_t shared,
                                             int limit) {
+  const simgpu::ApiName api_name(__func__);
   return potential_block(grid, block, f, shared_of, shared, limit);
 }
 SIMGPU_API cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction f,
                                                      CUoccupancyB2DSize shared_of, size_t shared,
                                                      int limit, unsigned int) {
+  const simgpu::ApiName api_name(__func__);
   return potential_block(grid, block, f, shared_of, shared, limit);
 }
 SIMGPU_API cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction f, int, int) {

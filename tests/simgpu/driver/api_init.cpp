@@ -21,23 +21,27 @@ bool is_device(CUdevice device) {
 }  // namespace
 
 SIMGPU_API cuInit(unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return simgpu::initialize_driver();
 }
 
 SIMGPU_API cuDriverGetVersion(int* version) {
+  const simgpu::ApiName api_name(__func__);
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *version = options().driver_version;
   return CUDA_SUCCESS;
 }
 
 SIMGPU_API cuGetErrorName(CUresult error, const char** text) {
+  const simgpu::ApiName api_name(__func__);
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *text = simgpu::error_name(error);
   return *text != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 SIMGPU_API cuGetErrorString(CUresult error, const char** text) {
+  const simgpu::ApiName api_name(__func__);
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *text = simgpu::error_text(error);
   return *text != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -80,6 +84,7 @@ SIMGPU_API cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
 }
 
 SIMGPU_API cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   return cuDeviceGetUuid_v2(uuid, device);
 }
 
@@ -102,6 +107,7 @@ SIMGPU_API cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevi
 }
 
 SIMGPU_API cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  const simgpu::ApiName api_name(__func__);
   CUresult result =
       cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   if (result != CUDA_SUCCESS) return result;
@@ -128,25 +134,6 @@ SIMGPU_API cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
     if (simgpu::pci_bus(i) == bus) return *device = i, CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_DEVICE;
-}
-
-SIMGPU_API cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
-  Call call(Needs::kDriver);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_device(device) || !is_device(peer)) return CUDA_ERROR_INVALID_DEVICE;
-  *can = device != peer ? 1 : 0;
-  return CUDA_SUCCESS;
-}
-
-SIMGPU_API cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
-                                   CUdevice to) {
-  Call call(Needs::kDriver);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (!is_device(from) || !is_device(to)) return CUDA_ERROR_INVALID_DEVICE;
-  if (value == nullptr || from == to) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? 1 : 0;
-  return CUDA_SUCCESS;
 }
 
 SIMGPU_API cuDeviceGetExecAffinitySupport(int* supported, CUexecAffinityType, CUdevice device) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches.
-#include <cstring>
-
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/launch_arguments.h"
 #include "tests/simgpu/driver/objects.h"
+#include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/exec/capture.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/kernel_op.h"
+#include "tests/simgpu/memory/machine.h"
 
 using simgpu::Call;
 using simgpu::DefaultStream;
@@ -14,55 +17,21 @@ using simgpu::Needs;
 
 namespace {
 
-constexpr unsigned kMaxThreads = 1024;
-constexpr unsigned kMaxGridYZ = 65535;
-constexpr unsigned kMaxGridX = 0x7fffffff;
-constexpr unsigned kMaxSharedBytes = 166912;
-
-bool shape_is_valid(const SimgpuLaunch& launch) {
-  const unsigned* grid = launch.grid;
-  const unsigned* block = launch.block;
-  for (int i = 0; i < 3; ++i) {
-    if (grid[i] == 0 || block[i] == 0) return false;
+// Code goes to the device at the first launch from its module (CUDA C++ Programming Guide, "Lazy
+// Loading"): that takes memory, and time, under the lock that every call needs.
+CUresult load_code(simgpu::Code& code, int device) {
+  if (code.launched) return CUDA_SUCCESS;
+  if (const size_t bytes = simgpu::options().code_bytes; bytes != 0) {
+    const size_t unit = simgpu::options().granularity;
+    const size_t whole = (bytes + unit - 1) / unit * unit;
+    const uint64_t offset = simgpu::device_memory(device).allocate(whole);
+    if (offset == simgpu::PhysicalMemory::kNone) return CUDA_ERROR_OUT_OF_MEMORY;
+    code.code_offset = offset;
+    code.code_bytes = whole;
+    code.code_device = device;
   }
-  if (grid[0] > kMaxGridX || grid[1] > kMaxGridYZ || grid[2] > kMaxGridYZ) return false;
-  if (block[0] > kMaxThreads || block[1] > kMaxThreads || block[2] > 64) return false;
-  return uint64_t{block[0]} * block[1] * block[2] <= kMaxThreads &&
-         launch.shared_bytes <= kMaxSharedBytes;
-}
-
-// The parameter buffer, from either way of passing arguments.
-CUresult take_arguments(const simgpu::Kernel& kernel, void** parameters, void** extra,
-                        std::vector<std::byte>* buffer) {
-  size_t needed = 0;
-  for (const auto& parameter : kernel.parameters()) {
-    needed = std::max(needed, parameter.offset + parameter.size);
-  }
-  buffer->resize(needed);
-  if (parameters != nullptr) {
-    if (extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < kernel.parameters().size(); ++i) {
-      const auto& parameter = kernel.parameters()[i];
-      if (parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      std::memcpy(buffer->data() + parameter.offset, parameters[i], parameter.size);
-    }
-    return CUDA_SUCCESS;
-  }
-  if (extra == nullptr) return needed == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  const void* data = nullptr;
-  const size_t* size = nullptr;
-  for (void** entry = extra; *entry != CU_LAUNCH_PARAM_END; entry += 2) {
-    if (entry[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      data = entry[1];
-    } else if (entry[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      size = static_cast<const size_t*>(entry[1]);
-    } else {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-  }
-  // Tail padding may be left out.
-  if (data == nullptr || size == nullptr || *size + 16 < needed) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(buffer->data(), data, std::min(*size, needed));
+  code.launched = true;
+  engine().spend(simgpu::kFirstLaunchNs);
   return CUDA_SUCCESS;
 }
 
@@ -74,10 +43,20 @@ CUresult launch(Call& call, CUfunction handle, const SimgpuLaunch& shape, CUstre
   if (function == nullptr || stream == nullptr || stream->context != call.context) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if (!shape_is_valid(shape)) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
+  if (!simgpu::launch_shape_is_valid(shape)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<std::byte> buffer;
-  if (CUresult error = take_arguments(*function->kernel, parameters, extra, &buffer);
+  if (CUresult error = simgpu::take_launch_arguments(*function->kernel, parameters, extra, &buffer);
       error != CUDA_SUCCESS) {
+    return error;
+  }
+  if (stream->capture != nullptr) {
+    return simgpu::captures::add(
+        *stream,
+        simgpu::KernelNode{handle, function->code->image, function->kernel, shape,
+                           std::move(buffer), reinterpret_cast<CUcontext>(stream->context)});
+  }
+  if (CUresult error = load_code(*function->code, stream->device); error != CUDA_SUCCESS) {
     return error;
   }
   engine().submit(call.lock, *stream,

@@ -2,7 +2,10 @@
 // Device memory that comes whole (cuMemAlloc), and host memory that the device may use.
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/peers.h"
+#include "tests/simgpu/exec/costs.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/graph_memory.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/heap.h"
 #include "tests/simgpu/memory/host_blocks.h"
@@ -46,7 +49,7 @@ SIMGPU_API cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 SIMGPU_API cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const int device = call.context->device;
@@ -57,11 +60,13 @@ SIMGPU_API cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     simgpu::pools::trim_all(device);
     result = simgpu::heap::allocate(address, bytes, call.context, device);
   }
+  if (result == CUDA_SUCCESS) simgpu::peers::let_in(*address_space().find(*address));
   return result;
 }
 
 SIMGPU_API cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                               unsigned int element) {
+  const simgpu::ApiName api_name(__func__);
   if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + kPitch - 1) / kPitch * kPitch;
@@ -69,17 +74,29 @@ SIMGPU_API cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width,
 }
 
 SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (address == 0) return CUDA_SUCCESS;
   Mapping* mapping = find_block(address, MemoryKind::kHeap);
   if (mapping == nullptr) mapping = find_block(address, MemoryKind::kPool);
+  if (mapping == nullptr) mapping = find_block(address, MemoryKind::kGraph);
+  if (mapping == nullptr) mapping = find_block(address, MemoryKind::kManaged);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  wait_for_device(call, mapping->device, "cuMemFree");
+  for (int device = 0; device < simgpu::options().devices; ++device) {
+    if (mapping->device < 0 || mapping->device == device)
+      wait_for_device(call, device, "cuMemFree");
+  }
   mapping = address_space().find(address);
   if (mapping == nullptr || mapping->begin != address) return CUDA_ERROR_INVALID_VALUE;
   if (mapping->kind == MemoryKind::kHeap) {
     simgpu::heap::free(mapping);
+  } else if (mapping->kind == MemoryKind::kManaged) {
+    simgpu::host_blocks::free_any(mapping);
+  } else if (mapping->kind == MemoryKind::kGraph) {
+    const auto memory = simgpu::graph_memory::find(address);
+    if (!memory->outstanding) return CUDA_ERROR_INVALID_VALUE;
+    simgpu::graph_memory::set_outstanding(*memory, false);
+    mapping->live = false;
   } else {
     if (!mapping->live) return CUDA_ERROR_INVALID_VALUE;  // freed already
     simgpu::pools::free_now(mapping);
@@ -99,18 +116,22 @@ SIMGPU_API cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr
 }
 
 SIMGPU_API cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return simgpu::host_blocks::allocate(pointer, bytes, flags, call.context);
+  engine().stall(call.lock, "cuMemHostAlloc");
+  const CUresult result = simgpu::host_blocks::allocate(pointer, bytes, flags, call.context);
+  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemAllocHost_v2(void** pointer, size_t bytes) {
+  const simgpu::ApiName api_name(__func__);
   return cuMemHostAlloc(pointer, bytes, 0);
 }
 
 SIMGPU_API cuMemFreeHost(void* pointer) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (pointer == nullptr) return CUDA_SUCCESS;
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
@@ -122,18 +143,22 @@ SIMGPU_API cuMemFreeHost(void* pointer) {
 }
 
 SIMGPU_API cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if ((flags & ~kHostRegisterFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return simgpu::host_blocks::add_registered(pointer, bytes, flags, call.context);
+  engine().stall(call.lock, "cuMemHostRegister");
+  const CUresult result = simgpu::host_blocks::add_registered(pointer, bytes, flags, call.context);
+  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuMemHostRegister_v2(pointer, bytes, flags);
 }
 
 SIMGPU_API cuMemHostUnregister(void* pointer) {
-  Call call(Needs::kContext);
+  Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   return simgpu::host_blocks::remove_registered(pointer);
 }

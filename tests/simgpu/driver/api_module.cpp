@@ -8,6 +8,7 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/say.h"
+#include "tests/simgpu/memory/machine.h"
 
 using simgpu::Call;
 using simgpu::Code;
@@ -60,6 +61,9 @@ Function* function_of(Code* code, const simgpu::Kernel* kernel) {
 CUresult unload(Code* code) {
   if (code == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   for (Function* function : code->functions) function_handles().destroy(function);
+  if (code->code_device >= 0) {
+    simgpu::device_memory(code->code_device).free(code->code_offset, code->code_bytes);
+  }
   code_handles().destroy(code);
   return CUDA_SUCCESS;
 }
@@ -119,19 +123,23 @@ CUresult load_library(CUlibrary* library, const void* data) {
 }  // namespace
 
 SIMGPU_API cuModuleLoadData(CUmodule* module, const void* image) {
+  const simgpu::ApiName api_name(__func__);
   return load_module(module, image);
 }
 
 SIMGPU_API cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
                               void**) {
+  const simgpu::ApiName api_name(__func__);
   return load_module(module, image);
 }
 
 SIMGPU_API cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  const simgpu::ApiName api_name(__func__);
   return load_module(module, image);
 }
 
 SIMGPU_API cuModuleLoad(CUmodule* module, const char* path) {
+  const simgpu::ApiName api_name(__func__);
   std::string data;
   const CUresult result = load_file(path, &data);
   return result == CUDA_SUCCESS ? load_module(module, data.c_str()) : result;
@@ -169,6 +177,7 @@ SIMGPU_API cuModuleGetGlobal_v2(CUdeviceptr*, size_t*, CUmodule module, const ch
 }
 
 SIMGPU_API cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  const simgpu::ApiName api_name(__func__);
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *mode = CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
@@ -176,11 +185,13 @@ SIMGPU_API cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 SIMGPU_API cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**,
                              unsigned int, CUlibraryOption*, void**, unsigned int) {
+  const simgpu::ApiName api_name(__func__);
   return load_library(library, code);
 }
 
 SIMGPU_API cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**,
                                  unsigned int, CUlibraryOption*, void**, unsigned int) {
+  const simgpu::ApiName api_name(__func__);
   std::string data;
   const CUresult result = load_file(path, &data);
   return result == CUDA_SUCCESS ? load_library(library, data.c_str()) : result;

@@ -26,6 +26,7 @@ CUresult put(void* data, T value) {
 CUresult get(Call& call, void* data, CUpointer_attribute attribute, CUdeviceptr address,
              const Mapping* mapping) {
   const bool on_device = mapping != nullptr && mapping->device >= 0;
+  const bool managed = mapping != nullptr && mapping->kind == MemoryKind::kManaged;
   const bool vmm = mapping != nullptr && mapping->kind == MemoryKind::kVmm;
   if (attribute == CU_POINTER_ATTRIBUTE_MAPPED) return put(data, mapping != nullptr ? 1 : 0);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -34,17 +35,17 @@ CUresult get(Call& call, void* data, CUpointer_attribute attribute, CUdeviceptr 
       // VMM memory belongs to no context; a driver answers with none.
       return put(data, reinterpret_cast<CUcontext>(mapping->context));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      return put<unsigned>(data, on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+      return put<unsigned>(data, on_device || managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return put<CUdeviceptr>(data, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return on_device ? CUDA_ERROR_INVALID_VALUE : put<uintptr_t>(data, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return put(data, 0);
+      return put(data, mapping->sync_memops ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return put<unsigned long long>(data, mapping->buffer_id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return put<unsigned>(data, 0);
+      return put<unsigned>(data, mapping->kind == MemoryKind::kManaged ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       if (on_device) return put(data, mapping->device);
       return put(data, call.context->device);
@@ -124,9 +125,10 @@ SIMGPU_API cuPointerSetAttribute(const void* value, CUpointer_attribute attribut
                                  CUdeviceptr address) {
   Call call(Needs::kContext);
   if (call.error != CUDA_SUCCESS) return call.error;
-  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
-      address_space().find(address) == nullptr) {
+  Mapping* mapping = address_space().find(address);
+  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || mapping == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  mapping->sync_memops = *static_cast<const int*>(value) != 0;
   return CUDA_SUCCESS;
 }

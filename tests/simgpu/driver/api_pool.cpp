@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream-ordered allocation and memory pools.
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/graph_parameters.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/pool_op.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/pool.h"
 
@@ -22,15 +25,40 @@ CUmemoryPool handle(Pool* pool) {
   return reinterpret_cast<CUmemoryPool>(pool);
 }
 
+CUresult capture_allocation(simgpu::Stream& stream, const Pool& pool, size_t bytes,
+                            CUdeviceptr* address) {
+  CUDA_MEM_ALLOC_NODE_PARAMS what = {};
+  what.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  what.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool.device};
+  what.bytesize = bytes;
+  simgpu::NodeParameters node;
+  CUresult error = simgpu::read_allocation(&what, &node);
+  if (error == CUDA_SUCCESS) error = simgpu::captures::add(stream, std::move(node));
+  if (error == CUDA_SUCCESS) *address = what.dptr;
+  return error;
+}
+
+// What a launched graph has allocated and not freed.
+CUresult free_graph_memory(Call& call, simgpu::Stream& stream, CUdeviceptr address) {
+  const auto memory = simgpu::graph_memory::find(address);
+  if (memory == nullptr || !memory->outstanding) return CUDA_ERROR_INVALID_VALUE;
+  simgpu::graph_memory::set_outstanding(*memory, false);
+  auto freed = std::make_shared<simgpu::Record>();
+  memory->last_use = freed;
+  simgpu::engine().submit(call.lock, stream, std::make_unique<simgpu::FreeOp>(address, freed));
+  return CUDA_SUCCESS;
+}
+
 CUresult allocate(Call& call, CUdeviceptr* address, size_t bytes, Pool* pool,
                   CUstream stream_handle, DefaultStream preset) {
   simgpu::Stream* stream = call.stream(stream_handle, preset);
   if (stream == nullptr) {
     return stream_handle == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
   }
-  if (stream->context->sticky != CUDA_SUCCESS) return stream->context->sticky;
+  if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (pool == nullptr) pool = pools::current(stream->context->device);
+  if (stream->capture != nullptr) return capture_allocation(*stream, *pool, bytes, address);
   return pools::allocate(call.lock, pool, bytes, *stream, address);
 }
 
@@ -59,7 +87,16 @@ CUresult free_async(CUdeviceptr address, CUstream stream_handle) {
   if (stream == nullptr) {
     return stream_handle == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
   }
+  if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
   if (address == 0) return CUDA_SUCCESS;
+  if (stream->capture != nullptr) {
+    simgpu::NodeParameters node;
+    const CUresult error = simgpu::read_free(address, *stream->capture->graph, &node);
+    return error == CUDA_SUCCESS ? simgpu::captures::add(*stream, std::move(node)) : error;
+  }
+  if (simgpu::graph_memory::find(address) != nullptr) {
+    return free_graph_memory(call, *stream, address);
+  }
   simgpu::Mapping* mapping = simgpu::address_space().find(address);
   if (mapping == nullptr || mapping->begin != address) return CUDA_ERROR_INVALID_VALUE;
   if (mapping->kind == simgpu::MemoryKind::kPool) {
@@ -106,7 +143,7 @@ SIMGPU_API cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
 }
 
 SIMGPU_API cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (pool == nullptr || properties == nullptr ||
       properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
@@ -120,7 +157,7 @@ SIMGPU_API cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties)
 }
 
 SIMGPU_API cuMemPoolDestroy(CUmemoryPool pool) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   Pool* found = pools::find(pool);
   if (found == nullptr || found->is_default) return CUDA_ERROR_INVALID_VALUE;
@@ -129,7 +166,7 @@ SIMGPU_API cuMemPoolDestroy(CUmemoryPool pool) {
 }
 
 SIMGPU_API cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   Pool* found = pools::find(pool);
   if (found == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -239,4 +276,32 @@ SIMGPU_API cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool,
   if (!is_device(location->id)) return CUDA_ERROR_INVALID_DEVICE;
   *flags = found->access[location->id];
   return CUDA_SUCCESS;
+}
+
+namespace {
+
+// Of the three kinds of pool only a device's pinned memory exists.
+CUresult check_location(const CUmemLocation* location, CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return is_device(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+}  // namespace
+
+SIMGPU_API cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                  CUmemAllocationType type) {
+  const simgpu::ApiName api_name(__func__);
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool, location->id) : error;
+}
+SIMGPU_API cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  const simgpu::ApiName api_name(__func__);
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : error;
+}
+SIMGPU_API cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  const simgpu::ApiName api_name(__func__);
+  const CUresult error = check_location(location, type);
+  return error == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : error;
 }

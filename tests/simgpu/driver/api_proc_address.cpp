@@ -12,6 +12,7 @@ using simgpu::ProcAddress;
 // is an error.
 SIMGPU_API cuGetProcAddress_v2(const char* name, void** address, int version, cuuint64_t flags,
                                CUdriverProcAddressQueryResult* status) {
+  const simgpu::ApiName api_name(__func__);
   constexpr cuuint64_t kEither =
       CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   if (name == nullptr || address == nullptr || flags >= kEither) return CUDA_ERROR_INVALID_VALUE;
@@ -24,5 +25,6 @@ SIMGPU_API cuGetProcAddress_v2(const char* name, void** address, int version, cu
 }
 
 SIMGPU_API cuGetProcAddress(const char* name, void** address, int version, cuuint64_t flags) {
+  const simgpu::ApiName api_name(__func__);
   return cuGetProcAddress_v2(name, address, version, flags, nullptr);
 }

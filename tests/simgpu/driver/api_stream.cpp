@@ -4,11 +4,10 @@
 
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/objects.h"
-#include "tests/simgpu/driver/thread_state.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/host_function_op.h"
-#include "tests/simgpu/exec/value_op.h"
-#include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/exec/node_ops.h"
 #include "tests/simgpu/memory/pool.h"
 
 using simgpu::Call;
@@ -22,7 +21,17 @@ namespace {
 constexpr int kLowestPriority = 0;
 constexpr int kHighestPriority = -5;
 
-// The prologue of a call on a stream.
+// The prologue of a question about a stream, which a capture does not mind.
+struct StreamQuestion : Call {
+  StreamQuestion(CUstream handle, DefaultStream preset) : Call(Needs::kContext) {
+    if (error != CUDA_SUCCESS) return;
+    stream = Call::stream(handle, preset);
+    error = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : stream->context->sticky;
+  }
+  Stream* stream = nullptr;
+};
+
+// The prologue of a call that gives a stream work.
 struct StreamCall : Call {
   StreamCall(CUstream handle, DefaultStream preset) : Call(Needs::kContext) {
     if (error != CUDA_SUCCESS) return;
@@ -30,7 +39,7 @@ struct StreamCall : Call {
     if (stream == nullptr) {
       error = CUDA_ERROR_INVALID_HANDLE;
     } else {
-      error = stream->context->sticky;
+      error = Call::stream_error(*stream);
     }
   }
   Stream* stream = nullptr;
@@ -53,6 +62,8 @@ template <DefaultStream preset>
 CUresult synchronize(CUstream handle) {
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
+  if (CUresult error = Call::wait_error(*call.stream); error != CUDA_SUCCESS) return error;
+  if (CUresult error = Call::unsafe_error(); error != CUDA_SUCCESS) return error;
   engine().gather(call.lock, *call.stream);
   engine().synchronize(call.lock, {{call.stream, call.stream->submitted}}, "cuStreamSynchronize");
   simgpu::pools::after_synchronisation();
@@ -63,6 +74,8 @@ template <DefaultStream preset>
 CUresult query(CUstream handle) {
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
+  if (CUresult error = Call::wait_error(*call.stream); error != CUDA_SUCCESS) return error;
+  if (CUresult error = Call::unsafe_error(); error != CUDA_SUCCESS) return error;
   engine().gather(call.lock, *call.stream);
   if (!engine().query(call.lock, simgpu::Target{call.stream, call.stream->submitted}))
     return CUDA_ERROR_NOT_READY;
@@ -71,7 +84,7 @@ CUresult query(CUstream handle) {
 
 template <DefaultStream preset>
 CUresult get_id(CUstream handle, unsigned long long* id) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *id = call.stream->id;
@@ -80,7 +93,7 @@ CUresult get_id(CUstream handle, unsigned long long* id) {
 
 template <DefaultStream preset>
 CUresult get_flags(CUstream handle, unsigned* flags) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *flags = call.stream->flags;
@@ -89,7 +102,7 @@ CUresult get_flags(CUstream handle, unsigned* flags) {
 
 template <DefaultStream preset>
 CUresult get_priority(CUstream handle, int* priority) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *priority = call.stream->priority;
@@ -98,7 +111,7 @@ CUresult get_priority(CUstream handle, int* priority) {
 
 template <DefaultStream preset>
 CUresult get_context(CUstream handle, CUcontext* context) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *context = reinterpret_cast<CUcontext>(call.stream->context);
@@ -113,7 +126,7 @@ CUresult get_context_2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
 
 template <DefaultStream preset>
 CUresult get_device(CUstream handle, CUdevice* device) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *device = call.stream->context->device;
@@ -121,35 +134,8 @@ CUresult get_device(CUstream handle, CUdevice* device) {
 }
 
 template <DefaultStream preset>
-CUresult is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
-  StreamCall call(handle, preset);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-
-template <DefaultStream preset>
-CUresult capture_info_1(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id) {
-  if (id != nullptr) *id = 0;
-  return is_capturing<preset>(handle, status);
-}
-
-template <DefaultStream preset>
-CUresult capture_info_2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                        const CUgraphNode**, size_t*) {
-  return capture_info_1<preset>(handle, status, id);
-}
-
-template <DefaultStream preset>
-CUresult capture_info_3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                        const CUgraphNode**, const CUgraphEdgeData**, size_t*) {
-  return capture_info_1<preset>(handle, status, id);
-}
-
-template <DefaultStream preset>
 CUresult get_attribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *value = {};
@@ -164,7 +150,7 @@ CUresult get_attribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrVa
 // Hints (cache windows, synchronisation policy) change nothing here; a priority does.
 template <DefaultStream preset>
 CUresult set_attribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
-  StreamCall call(handle, preset);
+  StreamQuestion call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) call.stream->priority = value->priority;
@@ -173,7 +159,7 @@ CUresult set_attribute(CUstream handle, CUstreamAttrID attribute, const CUstream
 
 template <DefaultStream preset>
 CUresult copy_attributes(CUstream to, CUstream from) {
-  StreamCall call(to, preset);
+  StreamQuestion call(to, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   Stream* source = call.Call::stream(from, preset);
   if (source == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -186,6 +172,9 @@ CUresult launch_host_function(CUstream handle, CUhostFn function, void* data) {
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (call.stream->capture != nullptr) {
+    return simgpu::captures::add(*call.stream, simgpu::HostNode{function, data});
+  }
   engine().submit(call.lock, *call.stream,
                   std::make_unique<simgpu::HostFunctionOp>(function, data));
   return CUDA_SUCCESS;
@@ -196,63 +185,81 @@ CUresult add_callback(CUstream handle, CUstreamCallback callback, void* data, un
   StreamCall call(handle, preset);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult error = Call::wait_error(*call.stream); error != CUDA_SUCCESS) return error;
   engine().submit(call.lock, *call.stream,
                   std::make_unique<simgpu::HostFunctionOp>(callback, handle, data));
   return CUDA_SUCCESS;
 }
 
-CUresult write_value(StreamCall& call, CUdeviceptr address, uint64_t value, size_t bytes) {
+// In one piece: nothing comes between the operations of a batch.
+CUresult submit_values(StreamCall& call, std::vector<CUstreamBatchMemOpParams> what,
+                       unsigned flags) {
   if (call.error != CUDA_SUCCESS) return call.error;
-  if (address % bytes != 0 || !simgpu::address_space().is_one_range(address, bytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
+  std::vector<std::unique_ptr<simgpu::Op>> ops;
+  if (CUresult error = simgpu::make_value_ops(what, &ops); error != CUDA_SUCCESS) return error;
+  if (call.stream->capture != nullptr) {
+    return simgpu::captures::add(
+        *call.stream, simgpu::ValuesNode{reinterpret_cast<CUcontext>(call.stream->context),
+                                         std::move(what), flags});
   }
-  engine().submit(call.lock, *call.stream,
-                  std::make_unique<simgpu::WriteValueOp>(address, value, bytes));
+  engine().make_room(call.lock, *call.stream);
+  for (auto& op : ops) engine().add(call.lock, *call.stream, std::move(op));
   return CUDA_SUCCESS;
 }
 
-CUresult wait_value(StreamCall& call, CUdeviceptr address, uint64_t value, size_t bytes,
-                    unsigned flags) {
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (address % bytes != 0 || !simgpu::address_space().is_one_range(address, bytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  engine().submit(call.lock, *call.stream,
-                  std::make_unique<simgpu::WaitValueOp>(address, value, bytes, flags));
-  return CUDA_SUCCESS;
+CUstreamBatchMemOpParams value_op(CUstreamBatchMemOpType operation, CUdeviceptr address,
+                                  uint64_t value, unsigned flags) {
+  CUstreamBatchMemOpParams what = {};
+  what.waitValue.operation = operation;
+  what.waitValue.address = address;
+  what.waitValue.value64 = value;
+  what.waitValue.flags = flags;
+  return what;
+}
+
+template <DefaultStream preset, CUstreamBatchMemOpType operation>
+CUresult value_call(CUstream handle, CUdeviceptr address, uint64_t value, unsigned flags) {
+  StreamCall call(handle, preset);
+  return submit_values(call, {value_op(operation, address, value, flags)}, 0);
 }
 
 template <DefaultStream preset>
-CUresult write_value_32(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned) {
-  StreamCall call(handle, preset);
-  return write_value(call, address, value, 4);
+CUresult write_value_32(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+  return value_call<preset, CU_STREAM_MEM_OP_WRITE_VALUE_32>(handle, address, value, flags);
 }
-
 template <DefaultStream preset>
-CUresult write_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned) {
-  StreamCall call(handle, preset);
-  return write_value(call, address, value, 8);
+CUresult write_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+  return value_call<preset, CU_STREAM_MEM_OP_WRITE_VALUE_64>(handle, address, value, flags);
 }
-
 template <DefaultStream preset>
 CUresult wait_value_32(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned flags) {
-  StreamCall call(handle, preset);
-  return wait_value(call, address, value, 4, flags);
+  return value_call<preset, CU_STREAM_MEM_OP_WAIT_VALUE_32>(handle, address, value, flags);
+}
+template <DefaultStream preset>
+CUresult wait_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+  return value_call<preset, CU_STREAM_MEM_OP_WAIT_VALUE_64>(handle, address, value, flags);
 }
 
 template <DefaultStream preset>
-CUresult wait_value_64(CUstream handle, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+CUresult batch(CUstream handle, unsigned count, CUstreamBatchMemOpParams* what, unsigned flags) {
+  constexpr unsigned kMostOps = 255;
   StreamCall call(handle, preset);
-  return wait_value(call, address, value, 8, flags);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (flags != 0 || count > kMostOps || (count != 0 && what == nullptr)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return submit_values(call, {what, what + count}, flags);
 }
 
 }  // namespace
 
 SIMGPU_API cuStreamCreate(CUstream* stream, unsigned int flags) {
+  const simgpu::ApiName api_name(__func__);
   return create_stream(stream, flags, 0);
 }
 
 SIMGPU_API cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  const simgpu::ApiName api_name(__func__);
   return create_stream(stream, flags, priority);
 }
 
@@ -261,21 +268,15 @@ SIMGPU_API cuStreamDestroy_v2(CUstream stream) {
   if (call.error != CUDA_SUCCESS && call.error != CUDA_ERROR_ILLEGAL_ADDRESS) return call.error;
   simgpu::StreamHandle* entry = simgpu::stream_handles().find(stream);
   if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  simgpu::captures::leave(*entry->stream);
   engine().retire_stream(call.lock, entry->stream);
   simgpu::stream_handles().destroy(entry);
   return call.error;
 }
 
 SIMGPU_API cuStreamDestroy(CUstream stream) {
+  const simgpu::ApiName api_name(__func__);
   return cuStreamDestroy_v2(stream);
-}
-
-SIMGPU_API cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  Call call(Needs::kDriver);
-  if (call.error != CUDA_SUCCESS) return call.error;
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::swap(*mode, simgpu::thread_state().capture_mode);
-  return CUDA_SUCCESS;
 }
 
 SIMGPU_STREAM_API(cuStreamSynchronize, _ptsz, synchronize, (CUstream s), (s))
@@ -287,18 +288,6 @@ SIMGPU_STREAM_API(cuStreamGetCtx, _ptsz, get_context, (CUstream s, CUcontext* c)
 SIMGPU_STREAM_API(cuStreamGetCtx_v2, _ptsz, get_context_2,
                   (CUstream s, CUcontext* c, CUgreenCtx* g), (s, c, g))
 SIMGPU_STREAM_API(cuStreamGetDevice, _ptsz, get_device, (CUstream s, CUdevice* d), (s, d))
-SIMGPU_STREAM_API(cuStreamIsCapturing, _ptsz, is_capturing,
-                  (CUstream s, CUstreamCaptureStatus* status), (s, status))
-SIMGPU_STREAM_API(cuStreamGetCaptureInfo, _ptsz, capture_info_1,
-                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id), (s, status, id))
-SIMGPU_STREAM_API(cuStreamGetCaptureInfo_v2, _ptsz, capture_info_2,
-                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                   const CUgraphNode** nodes, size_t* count),
-                  (s, status, id, graph, nodes, count))
-SIMGPU_STREAM_API(cuStreamGetCaptureInfo_v3, _ptsz, capture_info_3,
-                  (CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                   const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count),
-                  (s, status, id, graph, nodes, edges, count))
 SIMGPU_STREAM_API(cuStreamGetAttribute, _ptsz, get_attribute,
                   (CUstream s, CUstreamAttrID id, CUstreamAttrValue* value), (s, id, value))
 SIMGPU_STREAM_API(cuStreamSetAttribute, _ptsz, set_attribute,
@@ -318,3 +307,6 @@ SIMGPU_STREAM_API(cuStreamWaitValue32_v2, _ptsz, wait_value_32,
                   (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned int f), (s, a, v, f))
 SIMGPU_STREAM_API(cuStreamWaitValue64_v2, _ptsz, wait_value_64,
                   (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned int f), (s, a, v, f))
+SIMGPU_STREAM_API(cuStreamBatchMemOp_v2, _ptsz, batch,
+                  (CUstream s, unsigned int n, CUstreamBatchMemOpParams* what, unsigned int f),
+                  (s, n, what, f))

@@ -3,6 +3,8 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/exec/costs.h"
+#include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/memory/vmm.h"
 
 using simgpu::Call;
@@ -37,21 +39,21 @@ SIMGPU_API cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocat
 
 SIMGPU_API cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment,
                                CUdeviceptr hint, unsigned long long flags) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return vmm::reserve(address, bytes, alignment, hint);
 }
 
 SIMGPU_API cuMemAddressFree(CUdeviceptr address, size_t bytes) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   return vmm::free_reservation(address, bytes);
 }
 
 SIMGPU_API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                        const CUmemAllocationProp* properties, unsigned long long flags) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (handle == nullptr || properties == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = vmm::create(handle, bytes, *properties);
@@ -60,14 +62,14 @@ SIMGPU_API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
 }
 
 SIMGPU_API cuMemRelease(CUmemGenericAllocationHandle handle) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   return vmm::release(handle);
 }
 
 SIMGPU_API cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                     CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = vmm::map(address, bytes, offset, handle);
@@ -76,19 +78,24 @@ SIMGPU_API cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 SIMGPU_API cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   const CUresult result = vmm::unmap(address, bytes);
-  if (result == CUDA_SUCCESS) ++simgpu::statistics().mappings_removed;
+  if (result == CUDA_SUCCESS) {
+    ++simgpu::statistics().mappings_removed;
+    simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+  }
   return result;
 }
 
 SIMGPU_API cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptors,
                           size_t count) {
-  Call call(Needs::kDriver);
+  Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (descriptors == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  return vmm::set_access(address, bytes, descriptors, count);
+  const CUresult result = vmm::set_access(address, bytes, descriptors, count);
+  if (result == CUDA_SUCCESS) simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+  return result;
 }
 
 SIMGPU_API cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,

@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/simgpu/driver/fault_list.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/thread_state.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/fault.h"
 
@@ -65,7 +67,19 @@ CUresult driver_status() {
   }
 }
 
-Call::Call(Needs needs) : error(driver_status()) {
+ApiName::ApiName(const char* name) : outermost_(thread_state().api == nullptr) {
+  if (outermost_) thread_state().api = name;
+}
+
+ApiName::~ApiName() {
+  if (outermost_) thread_state().api = nullptr;
+}
+
+Call::~Call() {
+  if (lock.owns_lock()) engine().leave_call(lock);
+}
+
+Call::Call(Needs needs, Capturing capturing, const char* api) : error(driver_status()) {
   if (error != CUDA_SUCCESS) return;
   engine().note_api_call();
   lock = Lock(driver_mutex());
@@ -73,16 +87,49 @@ Call::Call(Needs needs) : error(driver_status()) {
     error = CUDA_ERROR_NOT_PERMITTED;
     return;
   }
+  if (thread_state().api != nullptr) api = thread_state().api;
+  engine().enter_call(lock, api);
   const auto& stack = thread_state().contexts;
   if (!stack.empty()) context = stack.back();
-  if (needs == Needs::kDriver) return;
-  if (context == nullptr) {
+  error = injected_fault(api);
+  if (error != CUDA_SUCCESS) {
+    if (context != nullptr && contexts().find(context) != nullptr && is_sticky(error)) {
+      context->sticky = error;
+    }
+    return;
+  }
+  if (needs == Needs::kDriver) {
+    // A context is not asked for.
+  } else if (context == nullptr) {
     error = CUDA_ERROR_INVALID_CONTEXT;
   } else if (contexts().find(context) == nullptr) {
     error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
   } else {
     error = context->sticky;
   }
+  if (error == CUDA_SUCCESS && capturing == Capturing::kUnsafe) error = unsafe_error();
+}
+
+CUresult Call::unsafe_error() {
+  return captures::forbid_unsafe_call() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult Call::stream_error(const Stream& stream) {
+  if (stream.context->sticky != CUDA_SUCCESS) return stream.context->sticky;
+  if (stream.capture != nullptr && stream.capture->invalid) {
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  }
+  if (stream.legacy && captures::meets_default_stream(stream.context, true)) {
+    return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Call::wait_error(const Stream& stream) {
+  const CUresult error = stream_error(stream);
+  if (error != CUDA_SUCCESS || stream.capture == nullptr) return error;
+  captures::invalidate(*stream.capture);
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 Stream* Call::stream(CUstream handle, DefaultStream preset) {

@@ -15,19 +15,50 @@ namespace simgpu {
 
 enum class Needs { kDriver, kContext };
 
+// Whether a call may conflict with a capture that is under way, in this thread or in another
+// (cuda.h, cuThreadExchangeStreamCaptureMode: "potentially unsafe API calls"). Which calls those
+// are is not documented but for a few; here all that may wait for the device, that allocate or
+// free, and that change mappings.
+enum class Capturing { kHarmless, kUnsafe };
+
 // Which stream a null handle means: legacy in the plain entries, per-thread in those that end in
 // _ptsz or _ptds.
 enum class DefaultStream { kLegacy, kPerThread };
 
+// Names the entry that is being called, where the Call is made by a helper. The outermost counts.
+class ApiName {
+ public:
+  explicit ApiName(const char* name);
+  ~ApiName();
+  ApiName(const ApiName&) = delete;
+  ApiName& operator=(const ApiName&) = delete;
+
+ private:
+  bool outermost_;
+};
+
 class Call {
  public:
-  explicit Call(Needs needs);
+  // `api` is the entry's name unless an ApiName stands around it.
+  explicit Call(Needs needs, Capturing capturing = Capturing::kHarmless,
+                const char* api = __builtin_FUNCTION());
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
   CUresult error;
   Lock lock;
   Context* context = nullptr;  // the current one; may be null with Needs::kDriver
 
   // The stream of a handle (null, 0x1 and 0x2 included), or null if there is no such stream.
   Stream* stream(CUstream handle, DefaultStream preset);
+  // 900 if the call is unsafe now; spoils the captures that forbid it.
+  static CUresult unsafe_error();
+  // Why the stream takes no work: its context is lost, its capture invalid, or it is the default
+  // stream while a blocking stream captures (which invalidates that capture).
+  static CUresult stream_error(const Stream& stream);
+  // The same for a call that waits for the stream or asks how far it is: a capturing one has
+  // nothing to wait for.
+  static CUresult wait_error(const Stream& stream);
 };
 
 // CUDA_SUCCESS between cuInit and the end of the process, outside forked children.
@@ -46,8 +77,10 @@ bool is_forked_child();
 // body<DefaultStream>(...).
 #define SIMGPU_STREAM_API(symbol, suffix, body, parameters, arguments) \
   SIMGPU_API symbol parameters {                                       \
+    const simgpu::ApiName api_name(#symbol);                           \
     return body<simgpu::DefaultStream::kLegacy> arguments;             \
   }                                                                    \
   SIMGPU_API symbol##suffix parameters {                               \
+    const simgpu::ApiName api_name(#symbol #suffix);                   \
     return body<simgpu::DefaultStream::kPerThread> arguments;          \
   }

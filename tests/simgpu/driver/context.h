@@ -21,6 +21,8 @@ struct Context {
   Stream* legacy = nullptr;        // the default stream
   std::vector<Stream*> blocking;   // the streams that are ordered against it
   size_t limits[CU_LIMIT_MAX] = {};
+  std::vector<uint64_t>
+      peers;  // ids of the contexts whose memory it may use (cuCtxEnablePeerAccess)
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
 };
 

@@ -13,10 +13,48 @@
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/say.h"
 #include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/memory/machine.h"
 
 namespace simgpu {
 namespace {
+
+double seconds(int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+// Where time went. All are whole nanoseconds, so the same run prints the same digits.
+void write_times(std::FILE* file) {
+  const Engine& clock = engine();
+  if (clock.is_virtual()) {
+    std::fprintf(file, ", \"simulated_seconds\": %.9f", seconds(clock.simulated_ns()));
+  }
+  std::fprintf(file, ", \"devices\": [");
+  for (int device = 0; device < options().devices; ++device) {
+    const auto busy = [&](Resource resource) {
+      return seconds(clock.timeline().busy_ns(resource, device));
+    };
+    std::fprintf(file,
+                 "%s{\"compute_busy_seconds\": %.9f, \"h2d_busy_seconds\": %.9f, "
+                 "\"d2h_busy_seconds\": %.9f}",
+                 device ? ", " : "", busy(Resource::kCompute), busy(Resource::kHostToDevice),
+                 busy(Resource::kDeviceToHost));
+  }
+  std::fprintf(file, "], \"streams\": [");
+  const char* separator = "";
+  for (const auto& [id, busy] : clock.stream_busy_ns()) {
+    std::fprintf(file, "%s{\"id\": %llu, \"busy_seconds\": %.9f}", separator,
+                 static_cast<unsigned long long>(id), seconds(busy));
+    separator = ", ";
+  }
+  std::fprintf(file, "], \"wait_seconds\": {");
+  separator = "";
+  for (const auto& [cause, waited] : clock.waits_ns()) {
+    std::fprintf(file, "%s\"%s\": %.9f", separator, cause.c_str(), seconds(waited));
+    separator = ", ";
+  }
+  std::fprintf(file, "}");
+}
 
 void write_report() {
   std::string path = options().report;
@@ -36,8 +74,14 @@ void write_report() {
   for (int device = 0; device < options().devices; ++device) {
     std::fprintf(file, "%s%zu", device ? ", " : "", device_memory(device).peak());
   }
-  std::fprintf(file, "], \"host_peak_bytes\": %zu, \"checker_reports\": %llu}\n",
+  std::fprintf(file, "], \"host_peak_bytes\": %zu, \"checker_reports\": %llu, ",
                host_memory().peak(), static_cast<unsigned long long>(report_count()));
+  std::fprintf(file, "\"checker\": \"%s\"",
+               options().check == CheckMode::kOff ? "off"
+               : report_count() == 0              ? "silent"
+                                                  : "reported");
+  if (options().clock != ClockKind::kOff) write_times(file);
+  std::fprintf(file, "}\n");
   std::fclose(file);
 }
 

@@ -15,6 +15,10 @@ T& leaked() {
 
 }  // namespace
 
+bool EventHandle::recorded_elsewhere() const {
+  return shared != nullptr && shared->recorded() != shared_number;
+}
+
 HandlePool<Context>& contexts() {
   return leaked<HandlePool<Context>>();
 }

@@ -11,9 +11,12 @@
 #include "tests/simgpu/driver/context.h"
 #include "tests/simgpu/driver/handle_pool.h"
 #include "tests/simgpu/exec/record.h"
+#include "tests/simgpu/exec/shared_event.h"
 #include "tests/simgpu/module/module.h"
 
 namespace simgpu {
+
+struct GraphNode;
 
 struct StreamHandle {
   Stream* stream = nullptr;
@@ -23,6 +26,15 @@ struct EventHandle {
   Context* context = nullptr;
   unsigned flags = 0;
   RecordRef record;  // null: never recorded
+  // Of several processes: null for others. `shared_number` is what it stood at when this process
+  // recorded it last; if it has moved on since, another process did.
+  std::shared_ptr<SharedEvent> shared;
+  uint64_t shared_number = 0;
+  bool recorded_elsewhere() const;
+  // Last recorded in a capturing stream: the capture, and what was captured before it. 0: it was
+  // not.
+  uint64_t captured_in = 0;
+  std::vector<GraphNode*> captured;
 };
 
 struct Code;
@@ -40,6 +52,10 @@ struct Code {
   std::shared_ptr<const Image> image;
   Context* context = nullptr;  // modules only
   bool library = false;
+  bool launched = false;  // its code is on the device
+  size_t code_bytes = 0;
+  uint64_t code_offset = 0;  // and takes memory there, with SIMGPU_CODE_BYTES
+  int code_device = -1;
   std::vector<Function*> functions;
 };
 

@@ -48,6 +48,16 @@ namespace {
 
 using detail::parse_option;
 
+bool parse_option(const std::string& text, DropOption* drop) {
+  if (text.empty()) return *drop = {}, true;
+  char* end = nullptr;
+  drop->after_s = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != ':' || !(drop->after_s >= 0)) return false;
+  const char* factor = end + 1;
+  drop->factor = std::strtod(factor, &end);
+  return end != factor && *end == '\0' && drop->factor > 0 && drop->factor <= 1;
+}
+
 bool parse_option(const std::string& text, int* count) {
   char* end = nullptr;
   long value = std::strtol(text.c_str(), &end, 10);
@@ -76,7 +86,7 @@ bool parse_option(const std::string& text, std::string* value) {
 bool parse_option(const std::string& text, ClockKind* clock) {
   if (text == "off") return *clock = ClockKind::kOff, true;
   if (text == "real") return *clock = ClockKind::kReal, true;
-  if (text == "virtual") say("the virtual clock does not exist yet");
+  if (text == "virtual") return *clock = ClockKind::kVirtual, true;
   return false;
 }
 

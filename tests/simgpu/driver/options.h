@@ -10,7 +10,7 @@
 namespace simgpu {
 
 enum class ScheduleKind { kFifo, kRandom, kLate };
-enum class ClockKind { kOff, kReal };
+enum class ClockKind { kOff, kReal, kVirtual };
 enum class CheckMode { kOff, kOn, kAbort };
 enum class Knowledge { kShared, kOwn };
 
@@ -19,7 +19,14 @@ struct ScheduleOption {
   uint64_t seed = 0;
 };
 
+// From `after_s` on links run at `factor` of their rate.
+struct DropOption {
+  double after_s = 0;
+  double factor = 1;
+};
+
 namespace option_type {
+using Drop = DropOption;
 using Size = size_t;  // bytes
 using Count = int;
 using Schedule = ScheduleOption;

@@ -3,7 +3,10 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
 
 namespace simgpu {
@@ -17,7 +20,10 @@ void thread_ends(void* state) {
   if (driver_status() ==
       CUDA_SUCCESS) {  // not in a forked child, where the lock may be held for good
     Lock lock(driver_mutex());
-    for (auto& [context, stream] : ending->default_streams) engine().retire_stream(lock, stream);
+    for (auto& [context, stream] : ending->default_streams) {
+      captures::leave(*stream);
+      engine().retire_stream(lock, stream);
+    }
   }
   delete ending;
   current = nullptr;
@@ -34,7 +40,9 @@ pthread_key_t make_key() {
 ThreadState& thread_state() {
   if (current == nullptr) {
     static const pthread_key_t key = make_key();
+    static std::atomic<uint64_t> last_id{0};
     current = new ThreadState;
+    current->id = ++last_id;
     pthread_setspecific(key, current);
   }
   return *current;

@@ -6,6 +6,7 @@
 
 #include "tests/simgpu/driver/context.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/thread_state.h"
 
 namespace simgpu {
 
@@ -19,10 +20,25 @@ Engine& engine() {
   return *instance;
 }
 
+namespace {
+
+Rates rates() {
+  Rates result{options().h2d * 1e9, options().d2h * 1e9, options().both};
+  const DropOption& drop = options().link_drop;
+  if (drop.factor < 1) {
+    const int64_t begin = options().clock == ClockKind::kReal ? Timeline::wall_ns() : 0;
+    result.drop = drop.factor;
+    result.drop_at_ns = begin + static_cast<int64_t>(drop.after_s * 1e9);
+  }
+  return result;
+}
+
+}  // namespace
+
 Engine::Engine()
     : scheduler_(options().schedule),
-      timeline_(options().clock == ClockKind::kReal,
-                {options().h2d * 1e9, options().d2h * 1e9, options().both}) {}
+      virtual_(options().clock == ClockKind::kVirtual),
+      timeline_(options().clock != ClockKind::kOff, rates()) {}
 
 Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int priority) {
   Stream* stream = nullptr;
@@ -41,6 +57,8 @@ Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int prior
     stream->agent = static_cast<uint32_t>(streams_.size());
     streams_.push_back(stream);
   }
+  if (stream->busy_ns != 0) busy_before_[stream->id] = stream->busy_ns;
+  stream->busy_ns = 0;
   stream->context = context;
   stream->context_id = context->id;
   stream->device = context->device;
@@ -51,6 +69,8 @@ Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int prior
   stream->per_thread = false;
   stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   stream->destroyed = false;
+  stream->time_ns = 0;
+  stream->capture = nullptr;
   stream->marker = nullptr;
   stream->seen_by_legacy = stream->submitted;
   stream->legacy_seen = 0;
@@ -68,6 +88,7 @@ void Engine::append(Stream& stream, std::unique_ptr<Op> op) {
   op->stream = &stream;
   op->number = ++stream.submitted;
   op->order = ++next_order_;
+  op->submit_ns = virtual_ ? thread_state().time_ns : 0;
   op->known = knowledge_.current();
   if (stream.queue.empty()) active_.push_back(&stream);
   stream.queue.push_back(std::move(op));
@@ -108,12 +129,27 @@ void Engine::gather(Lock&, Stream& stream) {
   }
 }
 
-uint64_t Engine::submit(Lock& lock, Stream& stream, std::unique_ptr<Op> op) {
-  if (!threads_started_) start_threads();
+void Engine::make_room(Lock& lock, Stream& stream) {
   const auto depth = static_cast<size_t>(options().queue_depth);
   if (stream.queue.size() >= depth) {
     wait(lock, {{&stream, stream.submitted - depth + 1}}, "a full queue");
   }
+}
+
+uint64_t Engine::submit(Lock& lock, Stream& stream, std::unique_ptr<Op> op) {
+  make_room(lock, stream);
+  return add(lock, stream, std::move(op));
+}
+
+RecordRef Engine::add_point(Lock& lock, Stream& stream) {
+  auto record = std::make_shared<Record>();
+  record->stream = &stream;
+  record->number = add(lock, stream, std::make_unique<RecordOp>(record));
+  return record;
+}
+
+uint64_t Engine::add(Lock&, Stream& stream, std::unique_ptr<Op> op) {
+  if (!threads_started_) start_threads();
   order_against_default(stream);
   append(stream, std::move(op));
   if (wake_on_submit_) work_.notify_one();
@@ -161,7 +197,11 @@ VectorClock Engine::wait_and_look(Lock& lock, const std::vector<Target>& targets
       demand.clock.join(finished_clock(*target.stream));
     }
   }
-  if (demand.targets.empty()) return std::move(demand.clock);
+  const int64_t begin_ns = virtual_ ? thread_state().time_ns : Timeline::wall_ns();
+  if (demand.targets.empty()) {
+    note_reached(targets);
+    return std::move(demand.clock);
+  }
   scheduler_.add(&demand);
   ++blocked_hosts_;
   work_.notify_one();
@@ -172,6 +212,9 @@ VectorClock Engine::wait_and_look(Lock& lock, const std::vector<Target>& targets
   }
   --blocked_hosts_;
   scheduler_.remove(&demand);
+  const int64_t end_ns = virtual_ ? std::max(begin_ns, demand.met_ns) : Timeline::wall_ns();
+  if (virtual_) thread_state().time_ns = end_ns;
+  waits_ns_[call] += end_ns - begin_ns;
   return std::move(demand.clock);
 }
 

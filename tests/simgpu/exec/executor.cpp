@@ -48,9 +48,14 @@ void Engine::executor_main() {
   pthread_setname_np(pthread_self(), "simgpu-exec");
   Lock lock(driver_mutex());
   uint64_t calls_seen = 0;
+  bool silent = false;
   for (;;) {
     const uint64_t calls = api_calls_.load(std::memory_order_relaxed);
     if (calls != calls_seen) scheduler_.set_program_silent(false);
+    if (virtual_) {
+      if (!execute_virtual(lock)) sleep_virtual(lock, calls, &silent);
+      continue;
+    }
     const bool rest = blocked_hosts_ == 0 && !active_.empty() && scheduler_.wants_a_rest();
     if (!rest && execute_one(lock)) continue;
     // Lazily scheduled work, once there is any, runs for other reasons than being submitted.
@@ -132,7 +137,8 @@ void Engine::complete(Stream& stream) {
   stream.running = false;
   if (stream.queue.empty()) std::erase(active_, &stream);
   ++progress_;
-  if (blocked_hosts_ > 0 && scheduler_.note_progress(stream)) done_.notify_all();
+  stream.time_ns = device_ns_;
+  if (blocked_hosts_ > 0 && scheduler_.note_progress(stream, device_ns_)) done_.notify_all();
 }
 
 void Engine::host_function_main() {
@@ -144,6 +150,7 @@ void Engine::host_function_main() {
     Stream* stream = host_queue_.front();
     host_queue_.pop_front();
     run_effect(lock, *stream);
+    if (virtual_) finish_host_function(*stream);
     complete(*stream);
     work_.notify_one();
   }
@@ -151,7 +158,7 @@ void Engine::host_function_main() {
 
 void RecordOp::run(Lock&) {
   record->done = true;
-  record->time_ns = Timeline::wall_ns();
+  record->time_ns = engine().now_ns();
   record->clock = stream->clock;
 }
 

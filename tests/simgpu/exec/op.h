@@ -48,9 +48,10 @@ class Op {
   virtual std::string describe() const = 0;
 
   Stream* stream = nullptr;
-  uint64_t number = 0;  // in its stream, from 1
-  uint64_t order = 0;   // among all submissions
-  ClockRef known;       // what the submitting thread knew to be finished
+  uint64_t number = 0;    // in its stream, from 1
+  uint64_t order = 0;     // among all submissions
+  int64_t submit_ns = 0;  // clock virtual: when
+  ClockRef known;         // what the submitting thread knew to be finished
 };
 
 // A point that events and waits refer to.

@@ -2,8 +2,8 @@
 #include "tests/simgpu/exec/pool_op.h"
 
 #include "tests/simgpu/check/checker.h"
+#include "tests/simgpu/exec/engine.h"
 #include "tests/simgpu/exec/stream.h"
-#include "tests/simgpu/exec/timeline.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/heap.h"
 
@@ -28,7 +28,7 @@ void FreeOp::run(Lock&) {
     if (mapping->kind == MemoryKind::kHeap) heap::free(mapping);
   }
   freed_->done = true;
-  freed_->time_ns = Timeline::wall_ns();
+  freed_->time_ns = engine().now_ns();
   freed_->clock = stream->clock;
 }
 

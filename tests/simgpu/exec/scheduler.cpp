@@ -92,7 +92,12 @@ bool Demand::is_met() const {
                      [](const Target& target) { return target.reached(); });
 }
 
-bool Scheduler::note_progress(const Stream& stream) {
+bool Scheduler::has_unmet() const {
+  return std::any_of(demands_.begin(), demands_.end(),
+                     [](const Demand* demand) { return !demand->is_met(); });
+}
+
+bool Scheduler::note_progress(const Stream& stream, int64_t now_ns) {
   bool met = false;
   for (Demand* demand : demands_) {
     for (const Target& target : demand->targets) {
@@ -100,7 +105,9 @@ bool Scheduler::note_progress(const Stream& stream) {
         demand->clock.join(stream.clock);
       }
     }
-    met = met || demand->is_met();
+    if (!demand->is_met()) continue;
+    met = true;
+    if (demand->met_ns < 0) demand->met_ns = now_ns;
   }
   return met;
 }

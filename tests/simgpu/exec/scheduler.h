@@ -19,7 +19,8 @@ namespace simgpu {
 // What one blocked host thread waits for; lives on its stack.
 struct Demand {
   std::vector<Target> targets;
-  VectorClock clock;  // what was finished when each target was reached
+  VectorClock clock;    // what was finished when each target was reached
+  int64_t met_ns = -1;  // clock virtual: when the last one was
   bool is_met() const;
 };
 
@@ -34,7 +35,9 @@ class Scheduler {
   void remove(Demand* demand) { demands_.remove(demand); }
   // The stream has come one operation further. True if some blocked thread now has all it waits
   // for.
-  bool note_progress(const Stream& stream);
+  bool note_progress(const Stream& stream, int64_t now_ns);
+  // Some blocked thread still lacks something.
+  bool has_unmet() const;
   // A query for it came back "not ready". True when it now counts as a demand (the fourth time).
   bool asked_in_vain(Target target);
 

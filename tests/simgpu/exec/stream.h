@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "tests/simgpu/exec/op.h"
 
 namespace simgpu {
 
+struct Capture;
 struct Context;
+struct GraphNode;
 
 struct Stream {
   Context* context = nullptr;
@@ -26,12 +29,14 @@ struct Stream {
   bool per_thread = false;  // a thread's default stream
   bool blocking = true;     // ordered against the default stream
   bool destroyed = false;
-  uint32_t agent = 0;  // its place in vector clocks
+  uint32_t agent = 0;     // its place in vector clocks
 
   std::deque<std::unique_ptr<Op>> queue;
   uint64_t submitted = 0;  // number of the last operation in the queue
   uint64_t completed = 0;  // number of the last one that is done
   bool running = false;    // the head is being run
+  int64_t time_ns = 0;     // clock virtual: when its last operation was over
+  int64_t busy_ns = 0;     // clocks with time: what its operations took, since its creation
   VectorClock clock;       // what is finished before the head starts, and the head itself
   ClockRef last_known;     // already joined into clock
 
@@ -40,6 +45,10 @@ struct Stream {
   uint64_t seen_by_legacy = 0;
   uint64_t legacy_seen = 0;
   RecordRef marker;
+
+  // While it captures: into what, and the nodes that the next one depends on.
+  Capture* capture = nullptr;
+  std::vector<GraphNode*> capture_tail;
 
   bool idle() const { return completed == submitted; }
 };

@@ -21,6 +21,14 @@ bool is_device(const Place& place) {
   return mapping != nullptr && mapping->device >= 0;
 }
 
+int eyes(const Place& place, int stream_device) {
+  if (place.device >= 0) return place.device;
+  const Mapping* mapping = address_space().find(place.address);
+  const bool whole = mapping != nullptr && mapping->device >= 0 &&
+                     (mapping->kind == MemoryKind::kHeap || mapping->kind == MemoryKind::kPool);
+  return whole ? mapping->device : stream_device;
+}
+
 MemoryPiece piece_of(const Segment& segment) {
   Mapping& mapping = *segment.mapping;
   return {mapping.physical, mapping.physical ? mapping.offset_of(segment.address) : 0,
@@ -52,7 +60,6 @@ Cost CopyOp::cost() const {
 // Where every row lies now, told to the checker on the way. False: some byte is not there; the
 // context has its fault.
 bool CopyOp::resolve(std::vector<Row>* rows) {
-  const int device = stream->device;
   std::vector<Segment> to;
   std::vector<Segment> from;
   for (size_t z = 0; z < extent_.depth; ++z) {
@@ -68,11 +75,13 @@ bool CopyOp::resolve(std::vector<Row>* rows) {
       from.clear();
       uintptr_t fault = 0;
       const size_t width = extent_.width;
+      const int to_device = eyes(to_, stream->device);
+      const int from_device = eyes(from_, stream->device);
       const bool found =
           (to_.pageable ||
-           address_space().translate(device, to_address, width, true, &to, &fault)) &&
+           address_space().translate(to_device, to_address, width, true, &to, &fault)) &&
           (staged || from_.pageable ||
-           address_space().translate(device, from_address, width, false, &from, &fault));
+           address_space().translate(from_device, from_address, width, false, &from, &fault));
       if (!found) {
         device_fault(*stream->context, describe(), fault);
         return false;

@@ -16,8 +16,11 @@ namespace simgpu {
 struct Place {
   uintptr_t address = 0;
   bool pageable = false;  // host memory that the device does not know
-  size_t pitch = 0;       // from row to row
-  size_t slice = 0;       // from plane to plane
+  // Through whose eyes the memory is seen; -1: those of the stream's device, or, for what
+  // cuMemAlloc gave, of the device that it is on (a copy between devices needs no peer access).
+  int device = -1;
+  size_t pitch = 0;  // from row to row
+  size_t slice = 0;  // from plane to plane
 };
 
 struct Extent {

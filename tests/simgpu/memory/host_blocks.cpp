@@ -22,6 +22,16 @@ void let_devices_in(Mapping& mapping) {
   mapping.host_access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
+size_t& registered_bytes() {
+  static size_t bytes = 0;
+  return bytes;
+}
+
+bool is_pinnable(size_t bytes) {
+  const size_t limit = options().pin_limit;
+  return limit == 0 || host_memory().used() + registered_bytes() + bytes <= limit;
+}
+
 Mapping* find_at(void* pointer, MemoryKind kind) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   Mapping* mapping = address_space().find(address);
@@ -33,6 +43,7 @@ Mapping* find_at(void* pointer, MemoryKind kind) {
 CUresult allocate(void** pointer, size_t bytes, unsigned flags, Context* context) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const size_t span = (bytes + kPage - 1) / kPage * kPage;
+  if (!is_pinnable(span)) return CUDA_ERROR_OUT_OF_MEMORY;
   PhysicalMemory& physical = host_memory();
   const uint64_t offset = physical.allocate(span);
   if (offset == PhysicalMemory::kNone) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,11 +72,12 @@ CUresult allocate(void** pointer, size_t bytes, unsigned flags, Context* context
 }
 
 void free_any(Mapping* mapping) {
-  if (mapping->kind == MemoryKind::kPinned) {
+  if (mapping->kind != MemoryKind::kRegistered) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     munmap(reinterpret_cast<void*>(mapping->begin), mapping->span);
     mapping->physical->free(mapping->offset, mapping->span);
   }
+  if (mapping->kind == MemoryKind::kRegistered) registered_bytes() -= mapping->bytes;
   address_space().erase(mapping);
 }
 
@@ -80,6 +92,8 @@ CUresult add_registered(void* pointer, size_t bytes, unsigned flags, Context* co
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
   if (pointer == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (address_space().overlaps(begin, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (!is_pinnable(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  registered_bytes() += bytes;
   Mapping mapping;
   mapping.begin = begin;
   mapping.bytes = bytes;
@@ -99,7 +113,7 @@ CUresult remove_registered(void* pointer) {
   Mapping* mapping = find_at(pointer, MemoryKind::kRegistered);
   if (mapping == nullptr) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   checker().removing(*mapping, "cuMemHostUnregister");
-  address_space().erase(mapping);
+  free_any(mapping);
   return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/simgpu/driver/options.h"
@@ -23,7 +24,9 @@ PhysicalMemory& host_memory() {
   static auto* memory = [] {
     const auto pages = static_cast<size_t>(sysconf(_SC_PHYS_PAGES));
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    return new PhysicalMemory(kMaxDevices, "simgpu-host", pages * page, page);
+    const size_t limit = options().pin_limit / page * page;
+    const size_t capacity = limit != 0 ? std::min(limit, pages * page) : pages * page;
+    return new PhysicalMemory(kMaxDevices, "simgpu-host", capacity, page);
   }();
   return *memory;
 }

@@ -30,7 +30,16 @@ struct PhysicalHandle {
   int mappings = 0;
 };
 
-enum class MemoryKind : uint8_t { kVmm, kHeap, kPool, kPinned, kRegistered };
+enum class MemoryKind : uint8_t {
+  kVmm,
+  kHeap,
+  kPool,
+  kPinned,
+  kRegistered,
+  kGraph,
+  kManaged,
+  kIpc
+};
 
 struct Mapping {
   uintptr_t begin = 0;
@@ -49,6 +58,7 @@ struct Mapping {
   bool live = true;        // a pool's piece: between its allocation and its free in stream order
   Context* context = nullptr;
   unsigned host_flags = 0;
+  bool sync_memops = false;
   uint64_t buffer_id = 0;
   uint64_t block_id = 0;
   // The last operation of each stream that used this mapping, for the checker.

@@ -31,8 +31,24 @@ PhysicalMemory::PhysicalMemory(int id, const char* name, size_t capacity, size_t
       file_bytes_(file_size(capacity)),
       base_(nullptr),
       offsets_(0, file_bytes_) {
+  if (fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(file_bytes_)) != 0) close(fd_), fd_ = -1;
+  map_all(name);
+}
+
+PhysicalMemory::PhysicalMemory(int id, int fd, size_t file_bytes)
+    : id_(id),
+      fd_(fd),
+      capacity_(0),
+      granularity_(4096),
+      file_bytes_(file_bytes),
+      base_(nullptr),
+      offsets_(0, 0) {
+  map_all("another process");
+}
+
+void PhysicalMemory::map_all(const char* name) {
   void* base = MAP_FAILED;
-  if (fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(file_bytes_)) == 0) {
+  if (fd_ >= 0) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     base = reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, file_bytes_, PROT_READ | PROT_WRITE,
                                            MAP_SHARED | MAP_NORESERVE, fd_, 0));
@@ -64,6 +80,7 @@ bool PhysicalMemory::take_back(size_t bytes) {
 }
 
 void PhysicalMemory::free(uint64_t offset, size_t bytes) {
+  if (foreign()) return;
   set_aside(bytes);
   free_aside(offset, bytes);
 }

@@ -18,6 +18,9 @@ class PhysicalMemory {
   static constexpr uint64_t kNone = RangeAllocator::kNone;
 
   PhysicalMemory(int id, const char* name, size_t capacity, size_t granularity);
+  // A memory of another process, whose file this is: nothing can be allocated in it, and what is
+  // freed stays. Takes the descriptor.
+  PhysicalMemory(int id, int fd, size_t file_bytes);
 
   // kNone: out of memory. `bytes` is a multiple of the granularity.
   uint64_t allocate(size_t bytes);
@@ -29,6 +32,7 @@ class PhysicalMemory {
   void free_aside(uint64_t offset, size_t bytes);
 
   int id() const { return id_; }
+  bool foreign() const { return capacity_ == 0; }
   int fd() const { return fd_; }
   size_t capacity() const { return capacity_; }
   size_t used() const { return used_; }
@@ -37,6 +41,7 @@ class PhysicalMemory {
   std::byte* at(uint64_t offset) const { return base_ + offset; }
 
  private:
+  void map_all(const char* name);
   void give_back_pages();
 
   int id_;

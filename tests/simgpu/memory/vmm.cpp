@@ -7,6 +7,7 @@
 #include "tests/simgpu/check/checker.h"
 #include "tests/simgpu/driver/handle_pool.h"
 #include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/memory/exported.h"
 #include "tests/simgpu/memory/machine.h"
 #include "tests/simgpu/memory/window.h"
 
@@ -145,6 +146,52 @@ CUresult retain(CUmemGenericAllocationHandle* handle, uintptr_t address) {
   if (mapping == nullptr || mapping->handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   ++mapping->handle->references;
   *handle = reinterpret_cast<CUmemGenericAllocationHandle>(mapping->handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult export_to(int* fd, CUmemGenericAllocationHandle handle) {
+  const PhysicalHandle* memory = find(handle);
+  if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemAllocationProp& properties = memory->properties;
+  if ((properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == 0 ||
+      memory->physical->foreign()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const int device = is_host(properties.location.type) ? -1 : properties.location.id;
+  exported::Description made =
+      exported::describe(*memory->physical, device, memory->offset, memory->bytes);
+  made.types = properties.requestedHandleTypes;
+  made.object = reinterpret_cast<uintptr_t>(memory);
+  made.block_id = memory->block_id;
+  *fd = exported::make_file(made);
+  return *fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+CUresult import_from(CUmemGenericAllocationHandle* handle, int fd) {
+  exported::Description made;
+  if (!exported::read_file(fd, &made)) return CUDA_ERROR_INVALID_VALUE;
+  if (exported::is_own(made)) {
+    PhysicalHandle* memory = find(made.object);
+    if (memory == nullptr || memory->block_id != made.block_id) return CUDA_ERROR_INVALID_VALUE;
+    ++memory->references;
+    *handle = made.object;
+    return CUDA_SUCCESS;
+  }
+  PhysicalMemory* physical = exported::open_memory(made);
+  if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  PhysicalHandle* created = handles().create();
+  created->physical = physical;
+  created->offset = made.offset;
+  created->bytes = made.bytes;
+  created->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  created->properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(made.types);
+  created->properties.location = {
+      made.device < 0 ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
+      made.device < 0 ? 0 : made.device};
+  created->block_id = new_buffer_id();
+  created->references = 1;
+  checker().forget(physical->id(), made.offset, made.bytes, Content::kUnknown);
+  *handle = reinterpret_cast<CUmemGenericAllocationHandle>(created);
   return CUDA_SUCCESS;
 }
 

@@ -25,6 +25,11 @@ PhysicalHandle* find(CUmemGenericAllocationHandle handle);
 CUresult release(CUmemGenericAllocationHandle handle);
 CUresult retain(CUmemGenericAllocationHandle* handle, uintptr_t address);
 
+// A file descriptor that stands for the memory (POSIX only, and only if it was created for that),
+// in this process or another.
+CUresult export_to(int* fd, CUmemGenericAllocationHandle handle);
+CUresult import_from(CUmemGenericAllocationHandle* handle, int fd);
+
 CUresult map(uintptr_t address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle);
 CUresult unmap(uintptr_t address, size_t bytes);
 CUresult set_access(uintptr_t address, size_t bytes, const CUmemAccessDesc* descriptors,

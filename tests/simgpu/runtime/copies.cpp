@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tests/simgpu/runtime/boxes.h"
 #include "tests/simgpu/runtime/call.h"
 #include "tests/simgpu/runtime/devices.h"
 #include "tests/simgpu/runtime/registry.h"
@@ -108,6 +109,8 @@ cudaError_t copy_rectangle_async(void* to, size_t to_pitch, const void* from, si
   });
 }
 
+}  // namespace
+
 cudaError_t describe_box(const cudaMemcpy3DParms* from, CUDA_MEMCPY3D* copy) {
   if (from == nullptr || !is_kind(from->kind)) return cudaErrorInvalidValue;
   if (from->srcArray != nullptr || from->dstArray != nullptr) return cudaErrorNotSupported;
@@ -133,6 +136,8 @@ cudaError_t describe_box(const cudaMemcpy3DParms* from, CUDA_MEMCPY3D* copy) {
   copy->Depth = from->extent.depth;
   return cudaSuccess;
 }
+
+namespace {
 
 template <Flavor flavor>
 cudaError_t copy_box(const cudaMemcpy3DParms* parameters) {

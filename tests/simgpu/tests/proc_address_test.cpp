@@ -144,12 +144,13 @@ TEST(ProcAddress, MadeUpEntriesOnRequest) {
 TEST(ProcAddress, WhatIsNotModelledSaysSoOnce) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;
-    CUgraph graph = nullptr;
-    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    CUarray array = nullptr;
+    const CUDA_ARRAY_DESCRIPTOR what = {1, 1, CU_AD_FORMAT_FLOAT, 1};
+    EXPECT_EQ(cuArrayCreate(&array, &what), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(cuArrayCreate(&array, &what), CUDA_ERROR_NOT_SUPPORTED);
   });
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.errors, "simgpu: cuGraphCreate is not modelled\n");
+  EXPECT_EQ(outcome.errors, "simgpu: cuArrayCreate_v2 is not modelled\n");
 }
 
 // The per-thread entries mean another stream by null.

@@ -150,11 +150,11 @@ TEST(EntryPoints, HonourVersionAndFlavor) {
 }
 
 TEST(Unmodelled, IsRefusedAndNamesItself) {
-  cudaGraph_t graph = nullptr;
+  cudaArray_t array = nullptr;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "simgpu: cudaGraphCreate is not modelled\n");
+  EXPECT_EQ(cudaFreeArray(array), cudaErrorNotSupported);
+  EXPECT_EQ(cudaFreeArray(array), cudaErrorNotSupported);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "simgpu: cudaFreeArray is not modelled\n");
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The cost table of clock virtual. Driver's lock.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simgpu {
+
+// Of the call itself; `api` must stay where it is (a literal).
+int64_t call_cost_ns(const char* api);
+
+// What a call costs on top, by size. VMM calls grow with the pages that they change (kvcached: a
+// map and access of 64 MiB takes ten times that of 2 MiB), times SIMGPU_SLOW_MAPS.
+int64_t mapping_cost_ns(size_t bytes);
+// Pinning takes the pages one by one, at about 5 GB/s.
+int64_t pinning_cost_ns(size_t bytes);
+// Copying pageable memory to where a link can fetch it, at 10 GB/s.
+int64_t staging_cost_ns(size_t bytes);
+// The first launch of a module that was loaded lazily.
+inline constexpr int64_t kFirstLaunchNs = 300000;
+
+}  // namespace simgpu
