@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A kernel launch. Holds a copy of the arguments, laid out as the kernel's parameter buffer.
+// A kernel launch. Holds a copy of the arguments, laid out as the kernel's parameter buffer. What
+// they name is looked up when the launch is submitted: by the time it runs, the program may have
+// freed it, and the address may be another allocation's.
 
 #include <memory>
 #include <vector>
 
+#include "tests/simgpu/exec/name_log.h"
 #include "tests/simgpu/exec/op.h"
 #include "tests/simgpu/module/module.h"
 
@@ -22,13 +25,21 @@ class KernelOp : public Op {
   std::string describe() const override { return "kernel " + kernel_->name(); }
 
  private:
+  class Named;
+
+  template <class Visit>
+  void each_word(Visit visit) const;
+  void look_up_names();
   void count_named_memory();
+  void count(uintptr_t address, size_t bytes);
 
   std::shared_ptr<const Image> image_;  // keeps the kernel alive after its module was unloaded
   const Kernel* kernel_;
   SimgpuLaunch launch_;
   std::vector<std::byte> buffer_;
   std::vector<void*> arguments_;
+  bool told_;  // names_ is all that the arguments name
+  std::vector<Name> names_;
   double bytes_ = 0;
   double seconds_ = 0;
 };

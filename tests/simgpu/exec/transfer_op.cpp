@@ -35,7 +35,9 @@ CopyOp::CopyOp(Place to, Place from, Extent extent, std::vector<std::byte> stage
       extent_(extent),
       staged_(std::move(staged)),
       to_device_(is_device(to)),
-      from_device_(staged_.empty() && is_device(from)) {}
+      from_device_(staged_.empty() && is_device(from)),
+      to_allotment_(to_device_ ? allotments().find(to.address) : nullptr),
+      from_allotment_(from_device_ ? allotments().find(from.address) : nullptr) {}
 
 std::string CopyOp::describe() const {
   if (to_device_) return from_device_ ? "copy device to device" : "copy host to device";
@@ -120,6 +122,8 @@ void CopyOp::run(Lock& lock) {
     (from_device_ ? counts.bytes_device_to_host : counts.bytes_host_to_host) += bytes;
   }
   checker().begin(*stream, OpClass::kCopy, describe());
+  if (to_allotment_ != nullptr) first_use(*to_allotment_, stream->device);
+  if (from_allotment_ != nullptr) first_use(*from_allotment_, stream->device);
   std::vector<Row> rows;
   if (!resolve(&rows)) return;
   lock.unlock();
@@ -134,7 +138,8 @@ FillOp::FillOp(uintptr_t address, size_t pitch, size_t width, size_t height, uin
       width_(width),
       height_(height),
       value_(value),
-      element_(element) {}
+      element_(element),
+      allotment_(allotments().find(address)) {}
 
 Cost FillOp::cost() const {
   return {Resource::kCompute, 0,
@@ -154,6 +159,7 @@ void FillOp::run(Lock& lock) {
       return;
     }
   }
+  if (allotment_ != nullptr) first_use(*allotment_, stream->device);
   std::vector<std::pair<MemoryPiece, size_t>> pieces;
   for (const Segment& segment : segments) {
     checker().write(segment);

@@ -8,6 +8,7 @@
 
 #include "tests/simgpu/exec/op.h"
 #include "tests/simgpu/memory/address_space.h"
+#include "tests/simgpu/memory/allotments.h"
 #include "tests/simgpu/memory/sparse_copy.h"
 
 namespace simgpu {
@@ -55,6 +56,8 @@ class CopyOp : public Op {
   std::vector<std::byte> staged_;
   bool to_device_;  // for the direction, as it was when submitted
   bool from_device_;
+  AllotmentRef to_allotment_;  // the program's allocations, as they were when it was submitted
+  AllotmentRef from_allotment_;
 };
 
 class FillOp : public Op {
@@ -74,6 +77,7 @@ class FillOp : public Op {
   size_t height_;
   uint32_t value_;
   size_t element_;
+  AllotmentRef allotment_;
 };
 
 }  // namespace simgpu

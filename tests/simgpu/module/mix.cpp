@@ -7,9 +7,13 @@
 namespace simgpu {
 namespace {
 
-constexpr size_t kUnknownExtent = 64;
 constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
 constexpr size_t kWord = sizeof(uint64_t);
+
+// PyTorch's scan of the gradients for infinities. Its result is a float beside the gradients; made
+// up, it would have the program skip its optimizer steps.
+constexpr const char* kChecksGradients = "non_finite_check_and_unscale";
+constexpr size_t kFlagBytes = sizeof(float);
 
 struct Range {
   uintptr_t address;  // as the program knows it
@@ -35,7 +39,7 @@ void each_name(const std::vector<KernelParameter>& parameters, const SimgpuLaunc
       std::memcpy(&address, static_cast<const char*>(arguments[i]) + at, kWord);
       if (address < launch.window_begin || address >= launch.window_end) continue;
       const size_t extent = sink.extent(address);
-      visit(Range{address, extent == 0 ? kUnknownExtent : extent});
+      if (extent > 0) visit(Range{address, extent});
     }
   }
 }
@@ -56,16 +60,23 @@ uint64_t hash_range(const SimgpuLaunch& launch, const Range& range, uint64_t has
   return hash;
 }
 
+void clear_range(const SimgpuLaunch& launch, const Range& range) {
+  std::memset(simgpu_pointer(&launch, reinterpret_cast<void*>(range.address)), 0, range.bytes);
+}
+
 void fill_range(const SimgpuLaunch& launch, const Range& range, uint64_t hash) {
-  // Unaligned ends are left alone.
-  const uintptr_t begin = (range.address + kWord - 1) / kWord * kWord;
-  const uintptr_t end = (range.address + range.bytes) / kWord * kWord;
-  auto* to = static_cast<char*>(simgpu_pointer(&launch, reinterpret_cast<const void*>(begin)));
-  for (uintptr_t at = begin; at < end; at += kWord, to += kWord) {
+  auto* to = static_cast<char*>(simgpu_pointer(&launch, reinterpret_cast<void*>(range.address)));
+  size_t left = range.bytes;
+  const auto write = [&](size_t bytes) {
     hash += kMultiplier;
     const uint64_t word = ((hash ^ (hash >> 32)) * kMultiplier >> 32) & 0x7f;
-    std::memcpy(to, &word, kWord);
-  }
+    std::memcpy(to, &word, bytes);  // of a part of a word, its low bytes
+    to += bytes;
+    left -= bytes;
+  };
+  write(std::min(left, (kWord - range.address % kWord) % kWord));
+  while (left >= kWord) write(kWord);
+  write(left);
 }
 
 }  // namespace
@@ -78,9 +89,16 @@ void mix(const std::string& name, const std::vector<KernelParameter>& parameters
   for (const unsigned size : launch.block) hash = stir(hash, size);
   each_name(parameters, launch, arguments, sink,
             [&](const Range& range) { hash = hash_range(launch, range, hash); });
+  const bool keeps_flags_down = name.find(kChecksGradients) != std::string::npos;
   uint64_t index = 0;
-  each_name(parameters, launch, arguments, sink,
-            [&](const Range& range) { fill_range(launch, range, stir(hash, ++index)); });
+  each_name(parameters, launch, arguments, sink, [&](const Range& range) {
+    ++index;
+    if (keeps_flags_down && range.bytes <= kFlagBytes) {
+      clear_range(launch, range);
+    } else {
+      fill_range(launch, range, stir(hash, index));
+    }
+  });
 }
 
 }  // namespace simgpu

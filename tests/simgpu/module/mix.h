@@ -5,7 +5,8 @@
 // byte that was lost, or arrived late, changes everything computed after it. Argument values and
 // addresses never enter the hash: they differ between runs that must agree. Each aligned 8-byte
 // word written is hash & 0x7f: read as any integer it is small, as any float finite, so programs
-// that branch on results keep running.
+// that branch on results keep running. One table row (mix.cpp) keeps a flag down that would steer
+// the program.
 
 #include <string>
 #include <vector>

@@ -26,7 +26,7 @@ class AccessSink {
   // once and return false from run().
   virtual bool access(uintptr_t address, size_t bytes, bool write) = 0;
   // How many bytes of the buffer that holds `address` follow it; asked for kernels of unknown
-  // effect only. 0: not known, then such a kernel touches the first 64 bytes at that address.
+  // effect only. 0: it holds no buffer, and the kernel leaves it alone.
   virtual size_t extent(uintptr_t address) {
     (void)address;
     return 0;

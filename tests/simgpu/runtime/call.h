@@ -6,19 +6,31 @@
 #include <cuda.h>
 #include <driver_types.h>
 
+#include "tests/simgpu/runtime/dead_stack.h"
 #include "tests/simgpu/runtime/driver.h"
 #include "tests/simgpu/runtime/thread.h"
 
 // The exported functions; everything else in the library is hidden.
 #define RUNTIME_API extern "C" __attribute__((visibility("default"))) cudaError_t
 
+// A function that programs call all the time. Its body is a frame of its own, so that nothing of it
+// is left on the stack (dead_stack.h).
+#define RUNTIME_WIPED(name, parameters, arguments)                     \
+  __attribute__((noinline)) static cudaError_t name##_body parameters; \
+  RUNTIME_API name parameters {                                        \
+    const cudaError_t from_body = name##_body arguments;               \
+    simgpu::wipe_dead_stack();                                         \
+    return from_body;                                                  \
+  }                                                                    \
+  cudaError_t name##_body parameters
+
 // A function and its twin for programs compiled with a per-thread default stream: both are
 // `body<flavor> arguments`.
 #define RUNTIME_PAIR(name, suffix, parameters, body, arguments) \
-  RUNTIME_API name parameters {                                 \
+  RUNTIME_WIPED(name, parameters, arguments) {                  \
     return body<kLegacy> arguments;                             \
   }                                                             \
-  RUNTIME_API name##suffix parameters {                         \
+  RUNTIME_WIPED(name##suffix, parameters, arguments) {          \
     return body<kPerThread> arguments;                          \
   }
 

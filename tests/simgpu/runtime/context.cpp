@@ -85,7 +85,7 @@ cudaError_t enter_context() {
   return retained == cudaSuccess ? call(driver().cuCtxSetCurrent, context) : retained;
 }
 
-RUNTIME_API cudaGetDevice(int* device) {
+RUNTIME_WIPED(cudaGetDevice, (int* device), (device)) {
   return with_driver([&](const Driver&) {
     return device == nullptr ? cudaErrorInvalidValue : current_device(device);
   });

@@ -23,7 +23,7 @@ cudaError_t with_device(int device, Body body) {
 
 }  // namespace
 
-RUNTIME_API cudaGetDeviceCount(int* count) {
+RUNTIME_WIPED(cudaGetDeviceCount, (int* count), (count)) {
   if (count == nullptr) return remember(cudaErrorInvalidValue);
   *count = 0;
   return with_driver([&](const Driver& api) { return call(api.cuDeviceGetCount, count); });
@@ -42,7 +42,8 @@ RUNTIME_API cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-RUNTIME_API cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+RUNTIME_WIPED(cudaDeviceGetAttribute, (int* value, cudaDeviceAttr attribute, int device),
+              (value, attribute, device)) {
   return with_device(device, [&](const Driver& api, CUdevice handle) {
     return call(api.cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(attribute),
                 handle);

@@ -50,6 +50,10 @@ cudaError_t open_once() {
       reinterpret_cast<PFN_cuGetProcAddress_v12000>(dlsym(library, "cuGetProcAddress_v2"));
   if (table.get_proc_address == nullptr) return cudaErrorInsufficientDriver;
   fetch_all();
+  table.program_allocated = reinterpret_cast<decltype(table.program_allocated)>(
+      dlsym(library, "simgpu_program_allocated"));
+  table.program_frees =
+      reinterpret_cast<decltype(table.program_frees)>(dlsym(library, "simgpu_program_frees"));
   int version = 0;
   if (call(table.cuDriverGetVersion, &version) != cudaSuccess || version < 13000) {
     return cudaErrorInsufficientDriver;

@@ -21,6 +21,10 @@ struct Driver {
 #include "tests/simgpu/runtime/driver_entries.def"
 #undef DRIVER_ENTRY
 #undef DRIVER_PAIR
+  // Tell the simulated driver what the program asks for (tests/simgpu/memory/allotments.h). Not of
+  // NVIDIA's interface, and null with any other driver.
+  void (*program_allocated)(CUdeviceptr address, size_t bytes) = nullptr;
+  void (*program_frees)(CUdeviceptr address) = nullptr;
 };
 
 // Opens and initialises the driver once. cudaErrorInsufficientDriver: there is none; else what

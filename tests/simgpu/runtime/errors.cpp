@@ -62,14 +62,14 @@ const Text* find_text(cudaError_t code) {
 }
 
 }  // namespace
-RUNTIME_API cudaGetLastError() {
+RUNTIME_WIPED(cudaGetLastError, (), ()) {
   ThreadState& state = thread_state();
   const cudaError_t last = state.last_error;
   if (!is_sticky(last)) state.last_error = cudaSuccess;
   return last;
 }
 
-RUNTIME_API cudaPeekAtLastError() {
+RUNTIME_WIPED(cudaPeekAtLastError, (), ()) {
   return thread_state().last_error;
 }
 

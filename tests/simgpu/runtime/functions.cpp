@@ -43,7 +43,8 @@ CUlaunchConfig shape_of(const cudaLaunchConfig_t& from) {
 
 }  // namespace
 
-RUNTIME_API cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+RUNTIME_WIPED(cudaFuncGetAttributes, (cudaFuncAttributes * attributes, const void* function),
+              (attributes, function)) {
   return with_kernel(function, [&](const Driver& api, CUkernel kernel) {
     if (attributes == nullptr) return cudaErrorInvalidValue;
     *attributes = {};
@@ -71,7 +72,8 @@ RUNTIME_API cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   });
 }
 
-RUNTIME_API cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+RUNTIME_WIPED(cudaFuncSetAttribute, (const void* function, cudaFuncAttribute attribute, int value),
+              (function, attribute, value)) {
   return with_kernel(function, [&](const Driver& api, CUkernel kernel) {
     int device = 0;
     const cudaError_t status = current_device(&device);

@@ -27,6 +27,11 @@ std::vector<Configuration>& configurations() {
   return stack;
 }
 
+__attribute__((noinline)) void push(dim3 grid, dim3 block, size_t shared_bytes,
+                                    cudaStream_t stream) {
+  configurations().push_back({grid, block, shared_bytes, stream});
+}
+
 CUfunction as_function(CUkernel kernel) {
   return reinterpret_cast<CUfunction>(kernel);
 }
@@ -95,7 +100,8 @@ cudaError_t launch_extended(const cudaLaunchConfig_t* configuration, const void*
 
 extern "C" __attribute__((visibility("default"))) unsigned __cudaPushCallConfiguration(
     dim3 grid, dim3 block, size_t shared_bytes, CUstream_st* stream) {
-  configurations().push_back({grid, block, shared_bytes, stream});
+  push(grid, block, shared_bytes, stream);
+  wipe_dead_stack();
   return 0;
 }
 
@@ -111,7 +117,7 @@ RUNTIME_API __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_b
   return cudaSuccess;
 }
 
-RUNTIME_API __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+RUNTIME_WIPED(__cudaGetKernel, (cudaKernel_t * kernel, const void* function), (kernel, function)) {
   return with_context([&](const Driver&) { return find_kernel(function, kernel); });
 }
 

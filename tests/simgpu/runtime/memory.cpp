@@ -13,6 +13,17 @@ void* to_pointer(CUdeviceptr address) {
   return reinterpret_cast<void*>(address);
 }
 
+// The program gets it.
+void hand_out(const Driver& api, void** pointer, CUdeviceptr address, size_t bytes) {
+  *pointer = to_pointer(address);
+  if (address != 0 && api.program_allocated != nullptr) api.program_allocated(address, bytes);
+}
+
+// Before the driver hears of it: another thread may be given the address at once.
+void take_back(const Driver& api, void* pointer) {
+  if (api.program_frees != nullptr) api.program_frees(to_device(pointer));
+}
+
 template <Flavor flavor>
 cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
   return with_context([&](const Driver& api) {
@@ -20,7 +31,7 @@ cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
     CUdeviceptr address = 0;
     const cudaError_t status =
         bytes == 0 ? cudaSuccess : call(api.cuMemAllocAsync[flavor], &address, bytes, stream);
-    if (status == cudaSuccess) *pointer = to_pointer(address);
+    if (status == cudaSuccess) hand_out(api, pointer, address, bytes);
     return status;
   });
 }
@@ -34,7 +45,7 @@ cudaError_t malloc_from_pool(void** pointer, size_t bytes, cudaMemPool_t pool,
     const cudaError_t status =
         bytes == 0 ? cudaSuccess
                    : call(api.cuMemAllocFromPoolAsync[flavor], &address, bytes, pool, stream);
-    if (status == cudaSuccess) *pointer = to_pointer(address);
+    if (status == cudaSuccess) hand_out(api, pointer, address, bytes);
     return status;
   });
 }
@@ -43,6 +54,7 @@ template <Flavor flavor>
 cudaError_t free_async(void* pointer, cudaStream_t stream) {
   return with_context([&](const Driver& api) {
     if (pointer == nullptr) return cudaSuccess;
+    take_back(api, pointer);
     return call(api.cuMemFreeAsync[flavor], to_device(pointer), stream);
   });
 }
@@ -57,20 +69,22 @@ cudaError_t host_alloc(void** pointer, size_t bytes, unsigned flags) {
 
 }  // namespace
 
-RUNTIME_API cudaMalloc(void** pointer, size_t bytes) {
+RUNTIME_WIPED(cudaMalloc, (void** pointer, size_t bytes), (pointer, bytes)) {
   return with_context([&](const Driver& api) {
     if (pointer == nullptr) return cudaErrorInvalidValue;
     // Zero bytes are no error: a null pointer, and success.
     CUdeviceptr address = 0;
     const cudaError_t status = bytes == 0 ? cudaSuccess : call(api.cuMemAlloc, &address, bytes);
-    if (status == cudaSuccess) *pointer = to_pointer(address);
+    if (status == cudaSuccess) hand_out(api, pointer, address, bytes);
     return status;
   });
 }
 
-RUNTIME_API cudaFree(void* pointer) {
+RUNTIME_WIPED(cudaFree, (void* pointer), (pointer)) {
   return with_context([&](const Driver& api) {
-    return pointer == nullptr ? cudaSuccess : call(api.cuMemFree, to_device(pointer));
+    if (pointer == nullptr) return cudaSuccess;
+    take_back(api, pointer);
+    return call(api.cuMemFree, to_device(pointer));
   });
 }
 
@@ -86,7 +100,7 @@ RUNTIME_API cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
     CUdeviceptr address = 0;
     const cudaError_t status =
         call(api.cuMemAllocPitch, &address, pitch, width, height, kElementBytes);
-    if (status == cudaSuccess) *pointer = to_pointer(address);
+    if (status == cudaSuccess) hand_out(api, pointer, address, *pitch * height);
     return status;
   });
 }

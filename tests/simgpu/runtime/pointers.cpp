@@ -11,7 +11,8 @@ namespace simgpu::runtime {
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle));
 static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle));
 
-RUNTIME_API cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+RUNTIME_WIPED(cudaPointerGetAttributes, (cudaPointerAttributes * attributes, const void* pointer),
+              (attributes, pointer)) {
   return with_context([&](const Driver& api) {
     if (attributes == nullptr) return cudaErrorInvalidValue;
     unsigned type = 0;

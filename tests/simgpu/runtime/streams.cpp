@@ -203,11 +203,11 @@ RUNTIME_API cudaEventCreate(cudaEvent_t* event) {
   });
 }
 
-RUNTIME_API cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+RUNTIME_WIPED(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags), (event, flags)) {
   return with_context([&](const Driver& api) { return call(api.cuEventCreate, event, flags); });
 }
 
-RUNTIME_API cudaEventQuery(cudaEvent_t event) {
+RUNTIME_WIPED(cudaEventQuery, (cudaEvent_t event), (event)) {
   return with_context([&](const Driver& api) { return call(api.cuEventQuery, event); });
 }
 

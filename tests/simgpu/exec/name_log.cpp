@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simgpu/exec/name_log.h"
+
+#include <unistd.h>
+
+#include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/statistics.h"
+
+namespace simgpu {
+namespace {
+
+void stir(uint64_t value) {
+  uint64_t& hash = statistics().names_hash;
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
+  hash ^= hash >> 29;
+}
+
+}  // namespace
+
+NameLog::NameLog() {
+  std::string path = options().names;
+  if (path.empty()) return;
+  if (const size_t at = path.find("%p"); at != std::string::npos) {
+    path.replace(at, 2, std::to_string(getpid()));
+  }
+  file_ = std::fopen(path.c_str(), "w");
+}
+
+void NameLog::launch(const std::string& kernel, const std::vector<Name>& names, size_t dead) {
+  if (names.empty()) return;
+  statistics().names += names.size();
+  statistics().dead_names += dead;
+  for (const char letter : kernel) stir(static_cast<unsigned char>(letter));
+  for (const Name& name : names) {
+    stir(name.allotment->number);
+    stir(name.offset());
+  }
+  if (file_ == nullptr) return;
+  std::fprintf(file_, "%s", kernel.c_str());
+  for (const Name& name : names) {
+    std::fprintf(file_, " %llu+%llu/%zu", static_cast<unsigned long long>(name.allotment->number),
+                 static_cast<unsigned long long>(name.offset()), name.allotment->bytes);
+  }
+  if (dead > 0) std::fprintf(file_, " dead:%zu", dead);
+  std::fprintf(file_, "\n");
+}
+
+NameLog& name_log() {
+  static auto* const instance = new NameLog;
+  return *instance;
+}
+
+}  // namespace simgpu
