@@ -5,7 +5,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: all bootstrap configure demo test soak bench lint format asan tsan install clean
+.PHONY: all bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
 
 all: configure
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -20,6 +20,21 @@ configure: bootstrap
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target liboffload offload simgpu_cuda simgpu_cudart train_gpt train_gpt_twins
 	@GPU=$(or $(GPU),simulated) scripts/demo.sh $(BUILD)
+
+# PyTorch's stock CUDA wheel, and stand-ins for all that it links.
+torch: bootstrap
+	@scripts/torch_wheel.sh $(BUILD)
+	@test -e $(BUILD)/build.ninja -a -e $(BUILD)/tests/simgpu/torch/generated || cmake -S . -B $(BUILD) -G Ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target simgpu_torch liboffload offload
+
+demo-torch: torch
+	@scripts/demo_torch.sh $(BUILD)
+
+test-torch: torch
+	@cd $(BUILD) && $(CTEST) -L torch -LE soak
+
+soak-torch: torch
+	@cd $(BUILD) && $(CTEST) -L torch
 
 # What a change must pass; the long runs are in soak.
 test: all
@@ -51,4 +66,4 @@ install: all
 
 # Keeps what was downloaded.
 clean:
-	@test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +
+	@test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name torch-venv -exec rm -rf {} +

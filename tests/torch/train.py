@@ -154,8 +154,7 @@ def make_optimizer(options, parameters):
 def hash_of(tensors):
     digest = hashlib.sha256()
     for tensor in tensors:
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else
-                      tensor.detach().cpu().reshape(1).view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -215,14 +214,14 @@ def main():
         scaler.update()
         if schedule:
             schedule.step()
-        print(f"step {step} loss {total:.6f} {struct.pack('>d', total).hex()}", flush=True)
+        print(f"step {step} loss {total:.6g} {struct.pack('>d', total).hex()}", flush=True)
         if options.eval_every and (step + 1) % options.eval_every == 0:
             model.eval()
             with torch.no_grad(), autocast():
                 inputs, targets = move(*(torch.stack(part) for part in zip(*(evaluation[i] for i in range(options.batch)))))
                 value = model(inputs, targets).item()
             model.train()
-            print(f"eval {step} loss {value:.6f} {struct.pack('>d', value).hex()}", flush=True)
+            print(f"eval {step} loss {value:.6g} {struct.pack('>d', value).hex()}", flush=True)
         if options.save_at and step + 1 == options.save_at:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
                         "schedule": schedule.state_dict() if schedule else None, "step": step + 1}, options.checkpoint_file)
