@@ -111,7 +111,8 @@ class Gate:
                 *(f"{name}={value}" for name, value in settings.items()), *command]
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_"))}
-        environment.update(SIMGPU_BUILD=str(self.build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+        environment.update(SIMGPU_BUILD=str(self.build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
+                           CUBLAS_WORKSPACE_CONFIG=":16:8", CUBLASLT_WORKSPACE_SIZE="64")
         if self.verbose:
             print("+ SIMGPU_BUILD=" + environment["SIMGPU_BUILD"], " ".join(line), flush=True)
         try:

@@ -171,7 +171,7 @@ def main():
     scaler = torch.amp.GradScaler("cuda", enabled=options.precision == "fp16")
     first = 0
     if options.resume:
-        saved = torch.load(options.checkpoint_file, map_location=device)
+        saved = torch.load(options.checkpoint_file, map_location="cpu")
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         scaler.load_state_dict(saved["scaler"])

@@ -15,6 +15,8 @@ struct Handle {
   CUstream stream = nullptr;
   int math_mode = 0;
   int pointer_mode = kPointerModeHost;
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
 };
 
 // What all the entries come down to. `scalar` is float, or double for products of doubles.
@@ -64,6 +66,8 @@ __attribute__((noinline)) Status multiply(const Call& call) {
   problem.b = call.b;
   problem.c = problem.beta == 0 ? nullptr : call.c;
   problem.d = call.c;
+  problem.workspace = call.handle->workspace;
+  problem.workspace_bytes = static_cast<int64_t>(call.handle->workspace_bytes);
   problem.lda = call.lda;
   problem.ldb = call.ldb;
   problem.ldc = problem.ldd = call.ldc;
@@ -106,9 +110,11 @@ SIMGPU_LIBRARY_API cublasSetStream_v2(Handle* handle, CUstream stream) {
   return kSuccess;
 }
 
-// The kernels here need none.
-SIMGPU_LIBRARY_API cublasSetWorkspace_v2(Handle* handle, void*, size_t) {
-  return handle == nullptr ? kNotInitialized : kSuccess;
+SIMGPU_LIBRARY_API cublasSetWorkspace_v2(Handle* handle, void* workspace, size_t bytes) {
+  if (handle == nullptr) return kNotInitialized;
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
+  return kSuccess;
 }
 
 SIMGPU_LIBRARY_API cublasSetMathMode(Handle* handle, int mode) {

@@ -85,6 +85,7 @@ __attribute__((noinline)) Status multiply(const Description& what, const void* a
                                           const Layout& layout_a, const void* b,
                                           const Layout& layout_b, const void* beta, const void* c,
                                           const Layout& layout_c, void* d, const Layout& layout_d,
+                                          void* workspace, size_t workspace_bytes,
                                           CUstream stream) {
   if (!modelled(what, layout_a, layout_b, layout_d)) return kNotSupported;
   GemmProblem problem{};
@@ -95,6 +96,8 @@ __attribute__((noinline)) Status multiply(const Description& what, const void* a
   problem.beta = read_scalar(beta, what.scale_type);
   problem.c = problem.beta == 0 ? nullptr : c;
   problem.bias = (what.epilogue & kBias) != 0 ? what.bias : nullptr;
+  problem.workspace = workspace;
+  problem.workspace_bytes = static_cast<int64_t>(workspace_bytes);
   problem.lda = layout_a.ld;
   problem.ldb = layout_b.ld;
   problem.ldc = layout_c.ld;
@@ -214,10 +217,10 @@ SIMGPU_LIBRARY_API cublasLtMatmulAlgoGetHeuristic(void*, const Description* what
 SIMGPU_LIBRARY_API cublasLtMatmul(void*, const Description* what, const void* alpha, const void* a,
                                   const Layout* layout_a, const void* b, const Layout* layout_b,
                                   const void* beta, const void* c, const Layout* layout_c, void* d,
-                                  const Layout* layout_d, const Algorithm*, void*, size_t,
-                                  CUstream stream) {
-  const Status status =
-      multiply(*what, alpha, a, *layout_a, b, *layout_b, beta, c, *layout_c, d, *layout_d, stream);
+                                  const Layout* layout_d, const Algorithm*, void* workspace,
+                                  size_t workspace_bytes, CUstream stream) {
+  const Status status = multiply(*what, alpha, a, *layout_a, b, *layout_b, beta, c, *layout_c, d,
+                                 *layout_d, workspace, workspace_bytes, stream);
   wipe_dead_stack();
   return status;
 }

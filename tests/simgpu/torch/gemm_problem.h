@@ -32,6 +32,8 @@ struct GemmProblem {
   const void* c;  // null if beta is 0
   void* d;
   const void* bias;  // null without kEpilogueBias; of D's type
+  void* workspace;   // may be null
+  int64_t workspace_bytes;
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d;  // elements from one batch to the next
   double alpha, beta;

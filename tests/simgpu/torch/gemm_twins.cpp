@@ -63,6 +63,17 @@ void each_run(const Operand& operand, int32_t batch, Visit visit) {
   }
 }
 
+// A workspace is written anew by each product, its first words at least.
+size_t used_workspace(const GemmProblem& p) {
+  constexpr int64_t kUsed = 4096;
+  return p.workspace == nullptr ? 0 : static_cast<size_t>(std::min(p.workspace_bytes, kUsed));
+}
+
+void write_workspace(const SimgpuLaunch* launch, const GemmProblem& p, uint64_t hash) {
+  auto* to = static_cast<unsigned char*>(simgpu_pointer(launch, p.workspace));
+  std::memset(to, static_cast<int>(hash & 0x7fU), used_workspace(p));
+}
+
 void access(const SimgpuLaunch*, void* const* arguments, SimgpuAccessSink sink, void* context) {
   const GemmProblem& p = problem_of(arguments);
   const auto tell = [&](int write) {
@@ -75,6 +86,7 @@ void access(const SimgpuLaunch*, void* const* arguments, SimgpuAccessSink sink, 
     sink(context, p.bias, static_cast<size_t>(p.m * element_bytes(p.type_d)), 0);
   }
   each_run(operand_d(p), p.batch, tell(1));
+  if (used_workspace(p) > 0) sink(context, p.workspace, used_workspace(p), 1);
 }
 
 double flops(const SimgpuLaunch*, void* const* arguments) {
@@ -173,6 +185,7 @@ void mix(const SimgpuLaunch* launch, const GemmProblem& p) {
   if (p.bias != nullptr) {
     read(static_cast<const char*>(p.bias), static_cast<size_t>(p.m * element_bytes(p.type_d)));
   }
+  if (used_workspace(p) > 0) write_workspace(launch, p, hash);
   void* d = simgpu_pointer(launch, p.d);
   for (int64_t i = 0; i < p.batch; ++i) {
     for (int64_t column = 0; column < p.n; ++column) {

@@ -61,7 +61,7 @@ TEST(Mix, OneByteOfOneBufferChangesAllOfThem) {
   EXPECT_FALSE(std::equal(base.begin() + 512, base.begin() + 768, other.begin() + 512));
 }
 
-TEST(Mix, WithoutAnExtentTouchesSixtyFourBytes) {
+TEST(Mix, LeavesAloneWhatHoldsNoBuffer) {
   class Blind : public Device {
    public:
     using Device::Device;
@@ -71,11 +71,35 @@ TEST(Mix, WithoutAnExtentTouchesSixtyFourBytes) {
   uintptr_t argument = device.address(0);
   void* pointers[] = {&argument};
   mix("k", {{0, 8}}, device.launch(1, 1), pointers, device);
-  size_t last = 0;
-  for (size_t i = 0; i < 256; ++i) {
-    if (device.bytes()[i] != 0) last = i;
+  EXPECT_EQ(device.bytes(), std::vector<unsigned char>(256));
+}
+
+// A buffer of 13 bytes, named from byte `offset` on.
+std::vector<unsigned char> mixed_tail(const std::string& name, size_t bytes, size_t offset) {
+  Device device(16);
+  for (size_t i = 0; i < 16; ++i) device.set<unsigned char>(i, 0xee);
+  device.buffer_bytes = bytes;
+  uintptr_t argument = device.address(offset);
+  void* pointers[] = {&argument};
+  mix(name, {{0, 8}}, device.launch(1, 1), pointers, device);
+  return device.bytes();
+}
+
+TEST(Mix, WritesPartsOfWordsToo) {
+  const auto bytes = mixed_tail("k", 13, 4);
+  for (size_t i = 0; i < 16; ++i) {
+    const bool named = i >= 4 && i < 13;
+    EXPECT_EQ(bytes[i] != 0xee, named) << i;
   }
-  EXPECT_EQ(last / 8, 7U);
+  EXPECT_EQ(mixed_tail("k", 2, 0)[2], 0xee);
+}
+
+TEST(Mix, KeepsTheFlagOfInfiniteGradientsDown) {
+  const std::string scan = "_ZN2at6native41_amp_foreach_non_finite_check_and_unscale_cuda_E";
+  EXPECT_EQ(mixed_tail(scan, 4, 0),
+            (std::vector<unsigned char>{0, 0, 0, 0, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee,
+                                        0xee, 0xee, 0xee, 0xee}));
+  EXPECT_NE(mixed_tail(scan, 13, 0)[0] + mixed_tail(scan, 13, 0)[8], 0);  // a gradient
 }
 
 TEST(Mix, FindsWordsAlignedWithinTheParameterBuffer) {

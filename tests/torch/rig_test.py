@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rig on which PyTorch's stock wheel runs without a GPU: what it maps, what it computes, what it refuses.
+
+    rig_test.py --build DIR [name ...]
+
+Each test is a small program, run on the simulated GPU in a process of its own. 77: PyTorch is not there (make torch)."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+NOTE = "simgpu: kernel "  # results without a twin are made up
+
+
+class Rig:
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+
+    def run(self, program, options=(), **settings):
+        """(exit status, standard output, standard error without the note, counts of the simulated GPU)"""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_"))}
+        environment.update(SIMGPU_BUILD=str(self.build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
+                           PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+        with tempfile.TemporaryDirectory() as folder:
+            counts = pathlib.Path(folder) / "counts.json"
+            line = [str(ROOT / "scripts" / "simgpu"), "--torch", "--report", str(counts), *options, "--", "env",
+                    *(f"{name}={value}" for name, value in settings.items()), "python", "-c", program]
+            done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=200, check=False)
+            said = "\n".join(row for row in done.stderr.splitlines() if not row.startswith(NOTE))
+            return done.returncode, done.stdout, said, json.loads(counts.read_text()) if counts.exists() else {}
+
+    def must(self, program, options=(), **settings):
+        status, out, said, counts = self.run(program, options, **settings)
+        assert status == 0, f"exit status {status}:\n{out}{said}"
+        return out, said, counts
+
+
+def only_stand_ins(rig):
+    """No library of an installed toolkit or driver is mapped after everything has been called."""
+    out, _, _ = rig.must("""
+import torch, torch.nn.functional as F
+x = torch.randn(8, 8, device="cuda")
+y = F.linear(x, x, x[0]) @ x
+torch.backends.cudnn.version()
+print(torch.linalg.inv.__name__, y.sum().item())
+print("MAPS")
+print(open("/proc/self/maps").read())
+""")
+    paths = {row.split()[5] for row in out.split("MAPS")[1].splitlines() if len(row.split()) > 5}
+    suspects = {path for path in paths if re.match(r"lib(cu[a-z]|nv|nccl|accinj)", pathlib.Path(path).name)}
+    # cuDNN and others of the wheel's own begin with "lib(torch|c10)_"; ld.so may show a deleted file's name.
+    foreign = {path for path in suspects if not path.startswith(str(rig.build / "simgpu"))}
+    assert not foreign, f"mapped, and not ours: {foreign}"
+    names = {pathlib.Path(path).name for path in suspects}
+    for expected in ("libcuda.so.1", "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"):
+        assert expected in names, f"{expected} is not among {sorted(names)}"
+
+
+def versions(rig):
+    out, _, _ = rig.must("""
+import torch
+print(torch.__version__, torch.backends.cudnn.version(), torch.cuda.get_device_capability(), torch.cuda.device_count())
+""")
+    assert out.split(None, 1)[1].strip() == "91900 (8, 0) 1", out
+
+
+def products(rig):
+    """SIMGPU_GEMM=compute: what cuBLAS and cuBLASLt are asked for comes out as on the CPU. No other kernel runs."""
+    rig.must("""
+import torch, torch.nn.functional as F
+torch.manual_seed(1)
+def near(got, expected, tolerance):
+    error = (got.cpu().float() - expected.float()).abs().max().item()
+    assert error < tolerance, (error, got.cpu(), expected)
+for kind, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.1), (torch.float16, 0.02), (torch.float64, 1e-4)):
+    a, b, bias = (torch.randn(*size).to(kind) for size in ((9, 5), (5, 7), (7,)))
+    exact = a.double() @ b.double()
+    c, d = torch.randn(4, 3, 5).to(kind), torch.randn(4, 5, 6).to(kind)
+    moved = [x.cuda() for x in (a, b, bias, c, d)]
+    near(moved[0] @ moved[1], exact, tolerance)
+    near(moved[1].t() @ moved[0].t(), exact.t(), tolerance)
+    near(torch.bmm(moved[3], moved[4]), torch.bmm(c.double(), d.double()), tolerance)
+    if kind != torch.float64:
+        weight = b.t().contiguous()
+        near(F.linear(moved[0], weight.cuda(), moved[2]), exact + bias.double(), tolerance)
+""", SIMGPU_GEMM="compute")
+
+
+def one_wrong_element(rig):
+    """By default a product's result depends on every element that goes in."""
+    out, _, _ = rig.must("""
+import torch
+a = torch.arange(64.).reshape(8, 8)
+b = a.clone()
+b[7, 7] += 1
+one, two, again = ((x.cuda() @ a.cuda()).cpu() for x in (a, b, a))
+print((one == again).all().item(), (one == two).any().item())
+""")
+    assert out.split() == ["True", "False"], out
+
+
+def refusals(rig):
+    """What is not modelled says its name once and ends as PyTorch's own error."""
+    status, out, said, _ = rig.run("""
+import torch
+x = torch.ones(8, device="cuda")
+for _ in range(2):
+    try:
+        torch.fft.fft(x)
+    except RuntimeError as error:
+        print("caught", str(error)[:60])
+""")
+    assert status == 0, said
+    assert out.count("caught cuFFT error") == 2, out
+    assert said.count("is not modelled") == 1 and "cufftCreate" in said, said
+
+
+def out_of_memory(rig):
+    out, _, _ = rig.must("""
+import torch
+try:
+    x = torch.empty(1 << 30, device="cuda")
+except torch.OutOfMemoryError as error:
+    print("caught", "out of memory" in str(error))
+y = torch.ones(1024, device="cuda")
+print(torch.cuda.memory_allocated())
+""", ["--memory", "64MiB"])
+    assert out.split() == ["caught", "True", "4096"], out
+
+
+STALE = """
+import torch
+ones = [torch.ones(1000 + i, device="cuda") for i in range(40)]
+for step in range(20):
+    more = [torch.ones(2000 + i, device="cuda") for i in range(30)]
+    torch._foreach_add_(ones, 1.0)
+    torch.cat(more).sum().item()
+    torch._foreach_mul_(more, ones[:30][0][0].item())
+    del more
+"""
+
+
+def empty_stack(rig):
+    """Launches name nothing that is dead, and that is because the stack is emptied: without that they do."""
+    _, _, wiped = rig.must(STALE)
+    assert wiped["names"] > 1000, wiped
+    assert wiped["dead_names"] == 0, wiped
+    _, _, again = rig.must(STALE)
+    assert wiped["names_hash"] == again["names_hash"]
+    _, _, dirty = rig.must(STALE, SIMGPU_WIPE_STACK="0")
+    assert dirty["dead_names"] > 0, "launches name no dead address on a full stack either, so this test shows nothing"
+
+
+def training_changes_everything(rig):
+    """One byte of one weight, and the run ends elsewhere."""
+    program = """
+import sys
+sys.argv = ["train.py", "--layers", "2", "--width", "32", "--heads", "2", "--sequence", "32", "--batch", "4", "--steps", "2"]
+import torch, runpy
+if {change}:
+    real = torch.nn.Module.to
+    def to(self, *words):
+        with torch.no_grad():
+            self.blocks[0].wide.bias[17] += 0.001
+        return real(self, *words)
+    torch.nn.Module.to = to
+runpy.run_path({path!r}, run_name="__main__")
+"""
+    path = str(ROOT / "tests" / "torch" / "train.py")
+    runs = [rig.must(program.format(change=change, path=path))[0] for change in (False, False, True)]
+    assert runs[0] == runs[1]
+    weights = [next(row for row in run.splitlines() if row.startswith("weights")) for run in runs]
+    assert weights[0] != weights[2], weights
+
+
+TESTS = [only_stand_ins, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build")
+    parser.add_argument("name", nargs="*")
+    arguments = parser.parse_args()
+    build = pathlib.Path(arguments.build)
+    if not (build / "torch-venv" / "wheel").exists() or not (build / "simgpu" / "torch").exists():
+        print("PyTorch is not there: make torch")
+        return SKIPPED
+    failed = 0
+    for test in TESTS:
+        if arguments.name and test.__name__ not in arguments.name:
+            continue
+        try:
+            test(Rig(build))
+            print("ok  ", test.__name__, flush=True)
+        except AssertionError as error:
+            failed += 1
+            print("FAIL", test.__name__, str(error).replace("\n", "\n     "), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
