@@ -35,7 +35,7 @@ run() {
     env "$@" python "$root/$script" "${options[@]}" 2>"$folder/$name.err" |
     tee "$folder/$name.out" | sed -u 's/^/    /'
   local status=${PIPESTATUS[0]}
-  grep -v '^simgpu: kernel ' "$folder/$name.err" | tail -n 4 | cut -c1-160 | sed 's/^/    /'
+  grep -v '^simgpu: kernel ' "$folder/$name.err" | grep -E '^[A-Za-z.]*Error|^liboffload' | cut -c1-160 | sed 's/^/    /'
   return "$status"
 }
 value() { awk -v key="$2" '$1 == key { print $2 }' "$folder/$1.out"; }

@@ -29,8 +29,8 @@ GRANULARITY = 16 << 10
 TIMEOUT_S = 300
 SKIPPED = 77
 
-MODEL = ["--layers", "3", "--width", "64", "--sequence", "64", "--batch", "8", "--steps", "3"]
-LONGER = ["--layers", "6", "--width", "64", "--sequence", "64", "--batch", "8", "--steps", "6"]
+MODEL = ["--layers", "3", "--width", "32", "--heads", "2", "--sequence", "64", "--batch", "32", "--steps", "3"]
+LONGER = ["--layers", "6", "--width", "48", "--heads", "3", "--sequence", "96", "--batch", "24", "--steps", "6"]
 
 # What the script does, and how.
 SCRIPT = {

@@ -91,6 +91,7 @@ TEST(Allotment, IsLookedUpWhenTheLaunchIsSubmitted) {
     Gpu gpu;
     const CUdeviceptr p = allocate(kBytes);
     CU(cuMemsetD8(p, kOld, kBytes));
+    CU(cuCtxSynchronize());
     simgpu_program_allocated(p, 100);
     const CUstream stream = new_stream();
     Gate gate;
