@@ -5,11 +5,12 @@
 #
 #   scripts/torch_wheel.sh [BUILD]      BUILD/torch-venv/wheel then holds the path of the wheel's libraries
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
 torch_version=${TORCH_VERSION:-2.11.0}
 needs=(filelock typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec numpy)
-build=${1:-build}
+build=${1:-$(dirname "$0")/../build}
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
 venv=$build/torch-venv
 log=$build/torch-pip.log
 
@@ -18,12 +19,11 @@ fail() {
   exit 1
 }
 
-libraries() { compgen -G "$PWD/$venv/lib/python3*/site-packages/torch/lib"; }
+libraries() { compgen -G "$venv/lib/python3*/site-packages/torch/lib"; }
 there() { [ -e "$venv/wheel" ] && [ "$(sed -n 2p "$venv/wheel")" = "$torch_version" ] && [ -d "$(sed -n 1p "$venv/wheel")" ]; }
 
 there && exit 0
 [ "$(uname -m)" = x86_64 ] || fail "there is no such wheel for $(uname -m)"
-mkdir -p "$build"
 python=$(command -v python3) || fail "python3 is missing"
 rm -rf "$venv"
 "$python" -m venv "$venv" || fail "python3 -m venv $venv failed; is python3-venv installed?"
