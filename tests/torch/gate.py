@@ -7,7 +7,7 @@
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
 
 Each combination runs train.py twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload, and with it
-on a device of cap % of max_memory_allocated. Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
+on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
 state), the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
 nothing unexpected on standard error, and something moved. 77: PyTorch is not there (make torch)."""
 
@@ -29,8 +29,8 @@ GRANULARITY = 16 << 10
 TIMEOUT_S = 300
 SKIPPED = 77
 
-MODEL = ["--layers", "3", "--width", "32", "--heads", "2", "--sequence", "64", "--batch", "32", "--steps", "3"]
-LONGER = ["--layers", "6", "--width", "48", "--heads", "3", "--sequence", "96", "--batch", "24", "--steps", "6"]
+MODEL = ["--layers", "3", "--width", "64", "--sequence", "64", "--batch", "16", "--steps", "3"]
+LONGER = ["--layers", "6", "--width", "64", "--sequence", "96", "--batch", "16", "--steps", "6"]
 
 # What the script does, and how.
 SCRIPT = {
@@ -160,7 +160,10 @@ class Gate:
                 return "without liboffload: " + wrong
             if result.counts["dead_names"]:
                 return f"without liboffload launches named {result.counts['dead_names']} dead addresses: the stack is not wiped"
-        memory = max(result.peak for result in expected) * int(combination["cap"]) // 100 // GRANULARITY * GRANULARITY
+        # Nothing runs in less than what its largest launch names, and a little beside it.
+        peak = max(result.peak for result in expected)
+        largest = max(result.counts["largest_launch_bytes"] for result in expected)
+        memory = max(peak * int(combination["cap"]) // 100, largest * 5 // 4 + (512 << 10)) // GRANULARITY * GRANULARITY
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             results = self.together(script, folder, memory, combination["schedule"], {

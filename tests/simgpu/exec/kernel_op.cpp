@@ -69,8 +69,8 @@ void KernelOp::look_up_names() {
   each_word([&](uintptr_t address) {
     if (AllotmentRef allotment = allotments().find(address)) {
       names_.push_back({address, std::move(allotment)});
-    } else {
-      ++dead;
+    } else if (allotments().is_dead(address)) {
+      ++dead;  // others are no addresses: a pair of integers may look like one
     }
   });
   name_log().launch(kernel_->name(), names_, dead);

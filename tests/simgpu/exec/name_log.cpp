@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/statistics.h"
 
@@ -13,6 +16,15 @@ void stir(uint64_t value) {
   uint64_t& hash = statistics().names_hash;
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
   hash ^= hash >> 29;
+}
+
+uint64_t bytes_of(const std::vector<Name>& names) {
+  std::set<const Allotment*> counted;
+  uint64_t bytes = 0;
+  for (const Name& name : names) {
+    if (counted.insert(name.allotment.get()).second) bytes += name.allotment->bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -30,6 +42,7 @@ void NameLog::launch(const std::string& kernel, const std::vector<Name>& names, 
   if (names.empty()) return;
   statistics().names += names.size();
   statistics().dead_names += dead;
+  statistics().largest_launch_bytes = std::max(statistics().largest_launch_bytes, bytes_of(names));
   for (const char letter : kernel) stir(static_cast<unsigned char>(letter));
   for (const Name& name : names) {
     stir(name.allotment->number);

@@ -25,8 +25,8 @@ struct Name {
 class NameLog {
  public:
   NameLog();
-  // `dead`: words of the arguments that point at no live allocation. A launch that names nothing is
-  // none of the program's business (something below it may launch, too).
+  // `dead`: words of the arguments that point into a freed allocation. A launch that names nothing
+  // is none of the program's business (something below it may launch, too).
   void launch(const std::string& kernel, const std::vector<Name>& names, size_t dead);
 
  private:

@@ -7,11 +7,22 @@
 namespace simgpu {
 
 void Allotments::add(uintptr_t begin, size_t bytes) {
+  auto it = dead_.lower_bound(begin);
+  if (it != dead_.begin() && std::prev(it)->first + std::prev(it)->second > begin) --it;
+  while (it != dead_.end() && it->first < begin + bytes) it = dead_.erase(it);
   live_.insert_or_assign(begin, std::make_shared<Allotment>(Allotment{begin, bytes, ++births_}));
 }
 
 void Allotments::remove(uintptr_t begin) {
-  live_.erase(begin);
+  const auto it = live_.find(begin);
+  if (it == live_.end()) return;
+  dead_[begin] = it->second->bytes;
+  live_.erase(it);
+}
+
+bool Allotments::is_dead(uintptr_t address) const {
+  const auto it = dead_.upper_bound(address);
+  return it != dead_.begin() && address - std::prev(it)->first < std::prev(it)->second;
 }
 
 AllotmentRef Allotments::find(uintptr_t address) const {

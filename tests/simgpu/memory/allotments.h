@@ -28,11 +28,14 @@ class Allotments {
   void remove(uintptr_t begin);
   // The live one that holds the address, or null.
   AllotmentRef find(uintptr_t address) const;
+  // In one that was freed, with nothing new there yet.
+  bool is_dead(uintptr_t address) const;
   // False: nobody tells here what the program asks for.
   bool told() const { return births_ > 0; }
 
  private:
   std::map<uintptr_t, AllotmentRef> live_;
+  std::map<uintptr_t, size_t> dead_;  // bytes by beginning; disjoint
   uint64_t births_ = 0;
 };
 

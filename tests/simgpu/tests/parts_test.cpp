@@ -13,6 +13,7 @@
 #include "tests/simgpu/exec/access_recorder.h"
 #include "tests/simgpu/exec/stream.h"
 #include "tests/simgpu/exec/timeline.h"
+#include "tests/simgpu/memory/allotments.h"
 #include "tests/simgpu/memory/physical.h"
 #include "tests/simgpu/memory/range_allocator.h"
 #include "tests/simgpu/memory/sparse_copy.h"
@@ -158,6 +159,21 @@ TEST(Timeline, SharesLinksOnlyWhileBothRun) {
   EXPECT_EQ(timeline.next_end_ns(), 2000000);  // alone again
   EXPECT_EQ(timeline.take_finished(2000000), &down);
   EXPECT_EQ(timeline.next_end_ns(), -1);
+}
+
+TEST(Allotments, IsDeadUntilSomethingNewIsThere) {
+  Allotments all;
+  all.add(1000, 100);
+  EXPECT_FALSE(all.is_dead(1050));
+  all.remove(1000);
+  EXPECT_TRUE(all.is_dead(1000));
+  EXPECT_TRUE(all.is_dead(1099));
+  EXPECT_FALSE(all.is_dead(1100));
+  EXPECT_FALSE(all.is_dead(999));
+  all.add(1090, 50);
+  EXPECT_FALSE(all.is_dead(1095));
+  EXPECT_EQ(all.find(1139)->number, 2U);
+  EXPECT_EQ(all.find(1140), nullptr);
 }
 
 TEST(Options, TheReadmeListsThemAll) {
