@@ -182,7 +182,32 @@ runpy.run_path({path!r}, run_name="__main__")
     assert weights[0] != weights[2], weights
 
 
-TESTS = [only_stand_ins, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
+def beside_nvidia_packages(rig):
+    """Where PyTorch's own search path finds other libraries first (here: empty ones), the stand-ins are called all the same."""
+    with tempfile.TemporaryDirectory(dir=rig.build) as name:
+        folder = pathlib.Path(name)
+        subprocess.run(["cp", "-al", str(rig.build / "torch-venv"), str(folder / "torch-venv")], check=True)
+        (folder / "simgpu").symlink_to(rig.build / "simgpu")
+        packages, = (folder / "torch-venv").glob("lib/python3*/site-packages")
+        decoys = packages / "nvidia" / "cu13" / "lib"
+        decoys.mkdir(parents=True)
+        for library in [rig.build / "simgpu" / "libcudart.so.13", *(rig.build / "simgpu" / "torch").glob("lib*.so.*")]:
+            subprocess.run(["gcc", "-shared", "-o", str(decoys / library.name), f"-Wl,-soname,{library.name}", "-x", "c", "/dev/null"],
+                           check=True)
+        program = """
+import torch
+x = torch.randn(8, 8, device="cuda")
+print((x @ x).shape)
+"""
+        other = Rig(folder)
+        other.build = folder  # as it is named, not where its links lead
+        out, _, _ = other.must(program)
+        assert "[8, 8]" in out, out
+        status, out, said, _ = other.run(program, LD_PRELOAD="")
+        assert status != 0 and "nvidia/cu13" in said, "the empty libraries were not found first, so this test shows nothing"
+
+
+TESTS = [only_stand_ins, beside_nvidia_packages, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
 
 
 def main():

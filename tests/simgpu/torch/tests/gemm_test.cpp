@@ -27,6 +27,10 @@ const SimgpuTwin& twin(const std::string& name) {
   throw std::runtime_error("no twin " + name);
 }
 
+size_t index(int i) {
+  return static_cast<size_t>(i);
+}
+
 // D = A B of floats, column-major, with room behind each column.
 struct Product {
   static constexpr int kM = 5, kN = 3, kK = 4, kBatch = 2, kLd = 7;
@@ -58,11 +62,11 @@ struct Product {
 
   float element_a(int batch, int row, int q) const {
     const int at = problem.transposed_a != 0 ? row * kLd + q : q * kLd + row;
-    return a[static_cast<size_t>(batch * kLd * 8 + at)];
+    return a[index(batch * kLd * 8 + at)];
   }
   float element_b(int batch, int q, int column) const {
     const int at = problem.transposed_b != 0 ? q * kLd + column : column * kLd + q;
-    return b[static_cast<size_t>(batch * kLd * 8 + at)];
+    return b[index(batch * kLd * 8 + at)];
   }
   float sum(int batch, int row, int column) const {
     float total = 0;
@@ -70,7 +74,7 @@ struct Product {
     return total;
   }
   float at(int batch, int row, int column) const {
-    return d[static_cast<size_t>(batch * kLd * 8 + column * kLd + row)];
+    return d[index(batch * kLd * 8 + column * kLd + row)];
   }
 
   void run(const std::string& orientation) {
@@ -119,10 +123,9 @@ TEST_F(GemmCompute, AddsWhatItIsTold) {
   product.run("nn");
   bool cut = false;
   for (int row = 0; row < Product::kM; ++row) {
-    const float value =
-        2 * product.sum(1, row, 2) +
-        3 * product.c[static_cast<size_t>(Product::kLd * 8 + 2 * Product::kLd + row)] +
-        product.bias[static_cast<size_t>(row)];
+    const float value = 2 * product.sum(1, row, 2) +
+                        3 * product.c[index(Product::kLd * 8 + 2 * Product::kLd + row)] +
+                        product.bias[index(row)];
     EXPECT_EQ(product.at(1, row, 2), std::max(value, 0.0F));
     cut |= value < 0;
   }
@@ -168,8 +171,7 @@ TEST_F(GemmCompute, RoundsHalvesToNearestEven) {
 TEST_F(GemmMix, OneElementChangesAllAndNothingElseIsWritten) {
   Product one;
   Product two;
-  two.a[static_cast<size_t>(Product::kLd * 8 + 3 * Product::kLd + 4)] +=
-      1;  // the last that is read
+  two.a[index(Product::kLd * 8 + 3 * Product::kLd + 4)] += 1;  // the last that is read
   one.run("nn");
   two.run("nn");
   for (int column = 0; column < Product::kN; ++column) {
