@@ -33,4 +33,17 @@ print='echo "$SIMGPU_MEMORY,$SIMGPU_DEVICES,$SIMGPU_SCHEDULE,$SIMGPU_CHECK,$LD_L
 expect 0 "512MiB,2,random:5,off,$(cd "$SIMGPU_BUILD/simgpu" && pwd)" \
   "$runner" --memory 512MiB --devices=2 --schedule random:5 --check=off bash -c "$print"
 expect 0 "a b" "$runner" -- printf '%s %s' a b
+
+# --torch, on a build with and without PyTorch.
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+mkdir -p "$build/simgpu/torch" "$build/torch-venv/bin"
+touch "$build"/simgpu/{libcuda.so.1,libcudart.so.13}
+expect 2 "make torch" env SIMGPU_BUILD="$build" "$runner" --torch -- true
+touch "$build/simgpu/torch/libcublas.so.13"
+ln -s "$(command -v bash)" "$build/torch-venv/bin/python"
+# shellcheck disable=SC2016 # for the command to expand
+print='echo "$LD_LIBRARY_PATH,$SIMGPU_WIPE_STACK,$SIMGPU_TWINS,${LD_PRELOAD:-none}"'
+expect 0 "$build/simgpu/torch:$build/simgpu,1,$build/simgpu/torch/gemm.twins.so,none" \
+  env SIMGPU_BUILD="$build" LD_LIBRARY_PATH= "$runner" --torch -- python -c "$print"
 exit $status
