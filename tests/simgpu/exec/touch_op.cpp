@@ -14,6 +14,7 @@ void TouchOp::run(Lock&) {
   if (!address_space().translate(stream->device, address_, bytes_, true, &segments, &fault)) {
     return device_fault(*stream->context, describe(), fault);
   }
+  if (allotment_ != nullptr) first_use(*allotment_, stream->device);
   checker().begin(*stream, OpClass::kFill, describe());
   for (const Segment& segment : segments) {
     checker().read(segment);

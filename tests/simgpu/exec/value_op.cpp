@@ -70,6 +70,7 @@ void WaitValueOp::run(Lock&) {
 }
 
 void WriteValueOp::run(Lock&) {
+  if (allotment_ != nullptr) first_use(*allotment_, stream->context->device);
   std::byte* data = place(*stream, address_, bytes_, true);
   if (data == nullptr) return device_fault(*stream->context, describe(), address_);
   if (bytes_ == 4) {

@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include "tests/simgpu/exec/op.h"
+#include "tests/simgpu/memory/allotments.h"
 
 namespace simgpu {
 
@@ -29,7 +30,7 @@ class WaitValueOp : public Op {
 class WriteValueOp : public Op {
  public:
   WriteValueOp(uintptr_t address, uint64_t value, size_t bytes)
-      : address_(address), value_(value), bytes_(bytes) {}
+      : address_(address), value_(value), bytes_(bytes), allotment_(allotments().find(address)) {}
   void run(Lock& lock) override;
   std::string describe() const override { return "write of a value to memory"; }
 
@@ -37,6 +38,7 @@ class WriteValueOp : public Op {
   uintptr_t address_;
   uint64_t value_;
   size_t bytes_;
+  AllotmentRef allotment_;
 };
 
 }  // namespace simgpu

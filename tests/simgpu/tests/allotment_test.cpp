@@ -127,6 +127,25 @@ TEST(Allotment, NewOnesHoldZeros) {
   }));
 }
 
+TEST(Allotment, TheFirstUseIsNotLost) {
+  expect_well(in_child({}, [] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(kBytes);
+    CU(cuMemsetD8(p, kOld, kBytes));
+    CU(cuCtxSynchronize());
+    simgpu_program_allocated(p, 16);
+    simgpu_program_allocated(p + 256, 16);
+    simgpu_program_allocated(p + 512, 16);
+    CU(cuStreamWriteValue32(nullptr, p + 4, 7, 0));
+    const uint32_t number = 9;
+    CU(cuMemcpyHtoD(p + 256 + 4, &number, sizeof number));
+    CU(cuMemsetD32(p + 512 + 4, 5, 1));
+    for (const auto& [at, value] : {std::pair{p, 7U}, {p + 256, 9U}, {p + 512, 5U}}) {
+      EXPECT_EQ(gpu.read(at, 4), (std::vector<uint32_t>{0, value, 0, 0}));
+    }
+  }));
+}
+
 // The report's hash: by birth and offset, so two runs agree though their addresses differ.
 std::string names_hash(size_t gap, size_t offset) {
   const std::string path = testing::TempDir() + "allotment_names.json";
