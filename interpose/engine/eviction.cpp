@@ -115,6 +115,7 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
     Fence fence = slot->fence;
     fence.add(copied);
     slots_.put(slot, fence);
+    if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(copied);
     return false;
   }
   piece.leave = leave;

@@ -96,7 +96,10 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
     at.marks.back().op = std::max(at.marks.back().op, op);
     return;
   }
-  if (at.marks.empty() && at.passed >= position) return;
+  if (at.marks.empty() && at.passed >= position) {
+    at.passed_op = std::max(at.passed_op, op);
+    return;
+  }
   prune(at);
   const Event event = take_event();
   if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
