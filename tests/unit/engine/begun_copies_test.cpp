@@ -25,9 +25,8 @@ void half_leave(World& w, int tensor) {
   EXPECT_EQ(w.states(tensor), "R");
 }
 
-// What the buffer is freed to, and split for. Off until the engine notes that such a copy still
-// reads the extent, as it does for one that was called off.
-TEST_F(BegunCopies, DISABLED_AnExtentIsNotDestroyedUnderOne) {
+// What the buffer is freed to, and split for.
+TEST_F(BegunCopies, AnExtentIsNotDestroyedUnderOne) {
   expect_holds({.device_granules = 3}, [](World& w) {
     const int s0 = w.add_stream();
     const int s1 = w.add_stream();
