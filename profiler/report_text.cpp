@@ -140,7 +140,9 @@ void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   bool still = snapshot.copies_out == 0;
   if ((still && facts.incomplete.empty()) || snapshot.reason_given) {
     std::string_view reason = sentence_of(snapshot.reason);
-    out(still ? "  Nothing was moved: " : "  Moving stopped: ");
+    const bool at_times = snapshot.reason == Reason::host_memory_exhausted;
+    out(still ? "  Nothing was moved: "
+              : (at_times ? "  Less could leave at times: " : "  Moving stopped: "));
     out(reason);
     out(".\n");
   }

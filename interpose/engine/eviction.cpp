@@ -94,7 +94,7 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
                          std::optional<Event>* begin) {
   Slot* slot = take_slot(piece.granules, for_restore);
   if (slot == nullptr) {
-    statistics_.set_reason(Reason::host_memory_exhausted);
+    if (slots_.at_limit(piece.granules)) statistics_.set_reason(Reason::host_memory_exhausted);
     return false;
   }
   const StreamIndex out = streams_.lane(Lane::kOut);

@@ -141,6 +141,16 @@ TEST(Report, SaysWhyMovingStopped) {
   EXPECT_NE(text.find("Moving stopped: the program called"), std::string::npos) << text;
 }
 
+// Host memory may have room again later: moving goes on.
+TEST(Report, SaysThatHostMemoryWasAtItsLimitAtTimes) {
+  Snapshot snapshot = busy_run();
+  snapshot.reason = Reason::host_memory_exhausted;
+  snapshot.reason_given = true;
+  std::string text = written([&](Sink out) { write_text_report(snapshot, {}, out); });
+  EXPECT_NE(text.find("Less could leave at times: host memory"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Moving stopped"), std::string::npos) << text;
+}
+
 TEST(Report, SaysThatItsNumbersAreNotFinal) {
   ReportFacts facts;
   facts.incomplete = "the program ended in the middle of a call";
