@@ -40,8 +40,10 @@ class Slots {
   uint64_t pinned_bytes() const { return pinned_; }
   uint64_t free_bytes() const { return free_granules_ * granularity_; }  // the reserve included
   uint64_t limit_bytes() const { return limit_; }
-  // No more host memory may be pinned for another of this size.
-  bool at_limit(uint32_t granules) const { return !room_for(granules * granularity_); }
+  // What is left would not hold another of this size beside the reserve.
+  bool at_limit(uint32_t granules) const {
+    return available_bytes() < granules * granularity_ + reserve_bytes();
+  }
   uint64_t used_bytes() const { return pinned_ - free_bytes(); }
   // What could hold something, pinned or not yet.
   uint64_t available_bytes() const { return host_full_ ? free_bytes() : limit_ - used_bytes(); }

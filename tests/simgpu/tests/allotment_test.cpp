@@ -2,7 +2,10 @@
 // What a kernel of unknown effect touches when the runtime tells what the program asked for.
 #include "tests/simgpu/memory/allotments.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -148,7 +151,8 @@ TEST(Allotment, TheFirstUseIsNotLost) {
 
 // The report's hash: by birth and offset, so two runs agree though their addresses differ.
 std::string names_hash(size_t gap, size_t offset) {
-  const std::string path = testing::TempDir() + "allotment_names.json";
+  const std::string path =
+      testing::TempDir() + "allotment_names." + std::to_string(getpid()) + ".json";
   expect_well(in_child({{"SIMGPU_REPORT", path}}, [=] {
     Gpu gpu;
     if (gap > 0) allocate(gap);
@@ -159,6 +163,7 @@ std::string names_hash(size_t gap, size_t offset) {
   }));
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(std::remove(path.c_str()), 0) << path;
   const size_t at = text.find("\"names_hash\"");
   EXPECT_NE(at, std::string::npos);
   return text.substr(at, text.find(',', at) - at);
