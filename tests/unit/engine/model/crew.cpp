@@ -23,7 +23,7 @@ void Crew::run(const std::vector<std::function<void()>>& bodies, uint64_t seed) 
   for (std::thread& thread : threads) thread.join();
   running_ = false;
   current_ = 0;
-  if (failed_) throw failure_;
+  if (failed_) throw Failure(failure_);
 }
 
 void Crew::body(size_t index, const std::function<void()>& what) {
