@@ -29,7 +29,7 @@ struct Stream {
   bool per_thread = false;  // a thread's default stream
   bool blocking = true;     // ordered against the default stream
   bool destroyed = false;
-  uint32_t agent = 0;     // its place in vector clocks
+  uint32_t agent = 0;  // its place in vector clocks
 
   std::deque<std::unique_ptr<Op>> queue;
   uint64_t submitted = 0;  // number of the last operation in the queue

@@ -122,7 +122,8 @@ TEST(Process, TheReportFile) {
   EXPECT_NE(text.find("\"bytes_host_to_device\": 1000,"), std::string::npos) << text;
   EXPECT_NE(text.find("\"bytes_device_to_host\": 10,"), std::string::npos) << text;
   EXPECT_NE(text.find("\"peak_bytes\": [4194304]"), std::string::npos) << text;
-  EXPECT_NE(text.find("\"checker_reports\": 0, \"checker\": \"silent\"}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"checker_reports\": 0, \"checker\": \"silent\"}"), std::string::npos)
+      << text;
   std::remove(real.c_str());
 }
 
