@@ -79,6 +79,10 @@ void write_traffic(const Snapshot& s, Sink out) {
     line(out, "in place", "%llu operations used %s in host memory: they name more than fits",
          Number{s.in_place_operations}, format_size(s.in_place_bytes).c_str());
   }
+  if (s.given_way_bytes > 0) {
+    line(out, "given back", "%s, which the driver needed for itself",
+         format_size(s.given_way_bytes).c_str());
+  }
   line(out, "remapping", "%s of host time in %llu calls", format_seconds(s.remap_ns).c_str(),
        Number{s.remaps});
 }

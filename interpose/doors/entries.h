@@ -18,6 +18,7 @@ enum class Effect : uint8_t {
   kWaits,  // an operation that may wait for the host or for another device
   kAsks,   // asks about memory, or asks for another entry
   kKeeps,  // takes an address to where its use cannot be seen
+  kTakes,  // the driver may need device memory for itself
   kLives,  // something that memory or naming depends on begins, ends or is exchanged
 };
 

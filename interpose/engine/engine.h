@@ -96,6 +96,9 @@ class Engine {
   uint64_t live_bytes() const;
   uint64_t mapped_bytes() const;
   void trim(uint64_t keep_bytes);  // gives parked and pooled memory back to the driver
+  // The driver has no memory left for its own needs: gives it some `bytes`, for good, moving
+  // buffers away if need be. The thread may have an op begun. False: nothing could be given.
+  bool give_way(uint64_t bytes);
 
   // --- The worker. One round over what is due; true if something was done. wait_for_work() blocks
   // until there may be something to do, a short time at the most.
@@ -192,6 +195,7 @@ class Engine {
   void describe_shortage(uint32_t granules, bool for_restore);
   unsigned long long in_granules(uint64_t bytes) const { return bytes / config_.granularity; }
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
+  bool destroy_pooled(bool may_wait, Lock& lock);
   bool finished_with(Extent& extent);
   bool unshow(Extent* extent, Lock& lock);
   Extent* take_pooled(uint32_t granules);

@@ -168,26 +168,31 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
   const uint64_t wanted = extents_.fitting(granules) * config_.granularity;
   if (extents_.pool_bytes() + extents_.uncreated_bytes() < wanted) return false;
   while (extents_.uncreated_bytes() < wanted) {
-    Extent* extent = extents_.find([&](Extent& candidate) {
-      return candidate.shown_elsewhere == 0 && finished_with(candidate);
-    });
-    if (extent == nullptr) {
-      if (!may_wait || streams_.external_wait_pending()) return false;
-      extent = extents_.find([](const Extent&) { return true; });
-      if (extent == nullptr) return false;
-      extents_.take(extent);
-      wait_on_host(extent->fence, HostWait::reuse_of_an_address, lock);
-      wait_on_host(extent->read_by, HostWait::reuse_of_an_address, lock);
-      if (!unshow(extent, lock)) {
-        put_back(extent, extent->fence);
-        return false;
-      }
-    } else {
-      extents_.take(extent);
-    }
-    if (!extents_.destroy(extent)) return false;
+    if (!destroy_pooled(may_wait, lock)) return false;
   }
   return true;
+}
+
+// One extent of the pool is given back to the driver. False: there is none that could be.
+bool Engine::destroy_pooled(bool may_wait, Lock& lock) {
+  Extent* extent = extents_.find([&](Extent& candidate) {
+    return candidate.shown_elsewhere == 0 && finished_with(candidate);
+  });
+  if (extent != nullptr) {
+    extents_.take(extent);
+    return extents_.destroy(extent);
+  }
+  if (!may_wait || streams_.external_wait_pending()) return false;
+  extent = extents_.find([](const Extent&) { return true; });
+  if (extent == nullptr) return false;
+  extents_.take(extent);
+  wait_on_host(extent->fence, HostWait::reuse_of_an_address, lock);
+  wait_on_host(extent->read_by, HostWait::reuse_of_an_address, lock);
+  if (!unshow(extent, lock)) {
+    put_back(extent, extent->fence);
+    return false;
+  }
+  return extents_.destroy(extent);
 }
 
 // Whether all that the GPU was given to do with the extent is done.

@@ -16,7 +16,7 @@ CUresult mem_alloc(CUdeviceptr* out, size_t bytes) {
   const void* caller = __builtin_return_address(0);
   Session* active = session_that_serves(caller);
   if (active == nullptr || out == nullptr || bytes == 0)
-    return served_by_driver(real<E>()(out, bytes), caller);
+    return by_driver(bytes, caller, [&] { return real<E>()(out, bytes); });
   return serve(*active, bytes, kNoStream, out);
 }
 
@@ -29,7 +29,8 @@ CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, si
                     (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
                     width_bytes < SIZE_MAX - kPitchAlignment;
   if (active == nullptr || !good)
-    return served_by_driver(real<E>()(out, pitch, width_bytes, height, element_bytes), caller);
+    return by_driver(0, caller,
+                     [&] { return real<E>()(out, pitch, width_bytes, height, element_bytes); });
   const size_t row = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
   size_t bytes = 0;
   if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;

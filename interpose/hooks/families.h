@@ -35,6 +35,9 @@
 #ifndef FAMILY_modules
 #define FAMILY_modules(...)
 #endif
+#ifndef FAMILY_driver_memory
+#define FAMILY_driver_memory(...)
+#endif
 #ifndef FAMILY_waits
 #define FAMILY_waits(...)
 #endif

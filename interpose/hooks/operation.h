@@ -3,6 +3,7 @@
 // One operation of the program on its way through: name what it uses, begin, forward, end.
 
 #include "interpose/driver/table.h"
+#include "interpose/hooks/device_memory.h"
 #include "interpose/life/session.h"
 
 namespace offload {
@@ -78,7 +79,7 @@ inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
-  return operation.end(real<E>()(arguments...));
+  return operation.end(with_device_memory(active, 0, [&] { return real<E>()(arguments...); }));
 }
 
 // The driver's code for what the engine says.

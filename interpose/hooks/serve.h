@@ -2,6 +2,7 @@
 #pragma once
 // An allocation that we serve, by either family of allocation hooks.
 
+#include "interpose/hooks/device_memory.h"
 #include "interpose/life/session.h"
 
 namespace offload {
@@ -14,5 +15,11 @@ CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* o
 
 // What the driver answered to an allocation that we do not serve; returns it.
 CUresult served_by_driver(CUresult result, const void* caller);
+
+// An allocation of `bytes` (0: not known) that we do not serve.
+template <typename Call>
+CUresult by_driver(uint64_t bytes, const void* caller, Call&& call) {
+  return served_by_driver(with_device_memory(session(), bytes, call), caller);
+}
 
 }  // namespace offload

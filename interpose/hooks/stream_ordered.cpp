@@ -27,7 +27,7 @@ CUresult mem_alloc_async(CUdeviceptr* out, size_t bytes, CUstream stream) {
   StreamIndex index = kNoStream;
   Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
   if (active == nullptr || !active->default_pool_is_current.load(std::memory_order_relaxed)) {
-    return served_by_driver(real<E>()(out, bytes, stream), caller);
+    return by_driver(bytes, caller, [&] { return real<E>()(out, bytes, stream); });
   }
   return serve(*active, bytes, index, out);
 }
@@ -39,7 +39,7 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
   StreamIndex index = kNoStream;
   Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
   if (active == nullptr || !active->is_default_pool(pool))
-    return served_by_driver(real<E>()(out, bytes, pool, stream), caller);
+    return by_driver(bytes, caller, [&] { return real<E>()(out, bytes, pool, stream); });
   return serve(*active, bytes, index, out);
 }
 

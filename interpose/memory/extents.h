@@ -43,6 +43,11 @@ class Extents {
   uint64_t granularity() const { return granularity_; }
   uint32_t largest() const { return largest_; }
   uint64_t limit_bytes() const { return limit_; }
+  // The driver needed memory of its own, which is gone for us.
+  void lower_limit(uint64_t bytes) {
+    limit_ -= std::min(limit_, bytes);
+    ceiling_ = std::min(ceiling_, mapped_);
+  }
   void lift_limit() { limit_ = ~uint64_t{0} / 2; }  // what the device has is the limit
   uint64_t mapped_bytes() const { return mapped_; }
   uint64_t pool_bytes() const { return pooled_; }

@@ -42,6 +42,23 @@ void refused_calls(Client& client) {
   client.disperse(buffers);
 }
 
+// liboffload may hold all the memory there is when the driver needs some for code that is launched
+// for the first time.
+void code_without_room(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (int loaded = 0; loaded < 3; ++loaded) {
+    CUmodule module = client.load();
+    CUfunction fill = nullptr;
+    CHECK_CUDA(client.cuda.cuModuleGetFunction(&fill, module, "fill"));
+    CUdeviceptr to = buffers[0];
+    uint32_t seed = 0;
+    uint32_t words = kWords;
+    client.launch(fill, {&to, &words, &seed}, {sizeof to, sizeof words, sizeof seed});
+  }
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
 // The handle of a context of the program's own, whose memory was the driver's, is the primary
 // context's now.
 void context_handle(Client& client) {
@@ -93,9 +110,8 @@ void second_device(Client& client) {
 }  // namespace
 
 const std::vector<Scenario> kAccidentScenarios = {
-    {"refused-calls", &refused_calls},
-    {"context-handle", &context_handle},
-    {"many-resets", &many_resets},
+    {"refused-calls", &refused_calls},   {"code-without-room", &code_without_room},
+    {"context-handle", &context_handle}, {"many-resets", &many_resets},
     {"second-device", &second_device},
 };
 

@@ -86,6 +86,31 @@ TEST(Rows, ParkedMemoryServesARequestThatIsAnEighthSmaller) {
   });
 }
 
+// In the midst of an op, whose buffers stay, the driver asks for memory of its own.
+TEST(Rows, TheDriverGetsMemoryAndNothingIsLost) {
+  expect_holds(kFour, [](World& w) {
+    const int s = w.add_stream();
+    const int a = w.allocate(granules(2));
+    const int b = w.allocate(granules(2));
+    w.op(s, {write(a)});
+    w.op(s, {write(b)});
+    w.idle(s, 3);
+    World::Op op = w.begin(s, {update(b)});
+    EXPECT_TRUE(w.engine->give_way(granules(2)));
+    EXPECT_EQ(w.engine->mapped_bytes(), granules(2));
+    EXPECT_FALSE(w.engine->give_way(granules(2)));  // the rest is in use
+    w.forward(op);
+    w.end(op);
+    EXPECT_TRUE(w.away(a));
+    EXPECT_EQ(w.try_allocate(granules(3)), -1);  // it is gone for good
+    w.idle(s, 3);
+    w.op(s, {update(a)});
+    EXPECT_EQ(w.engine->mapped_bytes(), granules(2));
+    w.check(a);
+    w.check(b);
+  });
+}
+
 TEST(Rows, AUseBeforeTheHandOverCancels) {
   expect_holds(kFour, [](World& w) {
     const int s = w.add_stream();

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver needs device memory of its own: code that is loaded at its first launch, stacks,
+// streams, what other libraries allocate.
+
+#include "interpose/engine/engine.h"
+
+namespace offload {
+
+// What the calling thread has pinned stays where it is, so an operation may ask in its midst.
+bool Engine::give_way(uint64_t bytes) {
+  Lock lock(mutex_);
+  const uint64_t before = extents_.mapped_bytes();
+  const auto given = [&] { return before - std::min(before, extents_.mapped_bytes()); };
+  while (given() < bytes) {
+    if (extents_.pool_bytes() != 0 && destroy_pooled(true, lock)) continue;
+    if (reclaim_oldest_parked() || reclaim_empty_slab() || hand_over_oldest()) continue;
+    if (evict_at_least(bytes - given(), false, false) != 0) continue;
+    if (evict_at_least(bytes - given(), true, false) != 0) continue;
+    break;
+  }
+  if (given() == 0) return false;
+  extents_.lower_limit(given());
+  statistics_.given_way_bytes.add(given());
+  return true;
+}
+
+}  // namespace offload
