@@ -5,10 +5,21 @@ BUILD := build
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: all bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
+.PHONY: all help bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
 
+# The first target, so that "make" builds.
 all: configure
 	@cmake --build $(BUILD) -j $(JOBS)
+
+help:
+	@echo 'make             builds liboffload.so and the offload command into build/'
+	@echo 'make demo        trains a small GPT with room, without, and with liboffload (GPU=real: on the real GPU)'
+	@echo 'make test        runs the tests; make soak runs the long ones too'
+	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch likewise'
+	@echo 'make bench       measures, into build/bench.json'
+	@echo 'make install     installs below PREFIX=$(PREFIX)'
+	@echo 'make lint, make format, make asan, make tsan, make clean: for who changes it'
+	@echo 'JOBS=N says how many things are done at once; it is $(JOBS) now.'
 
 bootstrap:
 	@scripts/bootstrap.sh

@@ -65,6 +65,24 @@ void write_peaks(const Snapshot& s, const ReportFacts& facts, Sink out) {
   line(out, "rounding waste", "%s at the peak", format_size(s.peak.rounding_waste_bytes).c_str());
   line(out, "host memory", "%s at most, of %s allowed", format_size(s.host_bytes.peak).c_str(),
        format_size(facts.host_limit_bytes).c_str());
+  if (s.given_way_bytes > 0) {
+    line(out, "given back", "%s, which the driver needed for itself",
+         format_size(s.given_way_bytes).c_str());
+  }
+}
+
+// OFFLOAD_MODE=observe.
+void write_rehearsal(const Snapshot& s, const ReportFacts& facts, Sink out) {
+  line(out, "would have held", "%s on the device, %s in host memory",
+       format_size(s.rehearsed_device_bytes.peak).c_str(),
+       format_size(s.rehearsed_host_bytes.peak).c_str());
+  line(out, "would have moved", "%s out in %llu buffers, %s back in %llu",
+       format_size(s.rehearsed_bytes_out).c_str(), Number{s.rehearsed_copies_out},
+       format_size(s.rehearsed_bytes_in).c_str(), Number{s.rehearsed_copies_in});
+  if (s.rehearsed_shortages > 0) {
+    line(out, "would not fit", "%llu times more was in use at once than the limit of %s",
+         Number{s.rehearsed_shortages}, format_size(facts.gpu_limit_bytes).c_str());
+  }
 }
 
 void write_traffic(const Snapshot& s, Sink out) {
@@ -78,10 +96,6 @@ void write_traffic(const Snapshot& s, Sink out) {
   if (s.in_place_operations > 0) {
     line(out, "in place", "%llu operations used %s in host memory: they name more than fits",
          Number{s.in_place_operations}, format_size(s.in_place_bytes).c_str());
-  }
-  if (s.given_way_bytes > 0) {
-    line(out, "given back", "%s, which the driver needed for itself",
-         format_size(s.given_way_bytes).c_str());
   }
   line(out, "remapping", "%s of host time in %llu calls", format_seconds(s.remap_ns).c_str(),
        Number{s.remaps});
@@ -126,6 +140,7 @@ void write_top(const Snapshot& s, Sink out) {
 void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink out) {
   write_head(facts, out);
   write_peaks(snapshot, facts, out);
+  if (facts.mode == Mode::kObserve) write_rehearsal(snapshot, facts, out);
   if (snapshot.copies_out > 0 || snapshot.copies_in > 0) {
     write_traffic(snapshot, out);
     write_top(snapshot, out);

@@ -37,6 +37,29 @@ void TransferLog::set_file(const char* pattern) {
   pattern_ = pattern == nullptr || *pattern == '\0' ? nullptr : pattern;
 }
 
+void TransferLog::open() {
+  if (!wanted()) return;
+  MutexGuard guard(mutex_);
+  make_file();
+}
+
+void TransferLog::make_file() {
+  if (failed_ || file_.is_open()) return;
+  char path[kPathBytes];
+  const int descriptor = create_from_pattern(pattern_, std::span<char>(path));
+  file_ = OwnFile(descriptor);
+  if (descriptor < 0) {
+    log_warn(
+        "the list of transfers cannot be written to %s (%s); it is left out; choose another "
+        "OFFLOAD_TRANSFERS",
+        pattern_, file_error_text(errno));
+    failed_ = true;
+    return;
+  }
+  log_info("the list of transfers is in %s", path);
+  failed_ = !file_.write(kHeader);
+}
+
 void TransferLog::record(const TransferRecord& transfer) {
   if (!wanted()) return;
   char line[160];
@@ -52,22 +75,8 @@ void TransferLog::record(const TransferRecord& transfer) {
                              static_cast<unsigned long long>(transfer.bytes), rate.c_str(),
                              static_cast<unsigned long long>(transfer.position));
   MutexGuard guard(mutex_);
+  make_file();
   if (failed_) return;
-  if (!file_.is_open()) {
-    char path[kPathBytes];
-    int descriptor = create_from_pattern(pattern_, std::span<char>(path));
-    file_ = OwnFile(descriptor);
-    if (descriptor < 0) {
-      log_warn(
-          "the list of transfers cannot be written to %s (%s); it is left out; choose another "
-          "OFFLOAD_TRANSFERS",
-          pattern_, file_error_text(errno));
-    }
-    if (descriptor >= 0) {
-      log_info("the list of transfers is in %s", path);
-      file_.write(kHeader);
-    }
-  }
   // A program that closed our file, or a full disk, ends the list: half a list in a second file
   // helps nobody.
   failed_ = !file_.write({line, static_cast<std::size_t>(length)});

@@ -33,9 +33,14 @@ class TransferLog {
   // first record().
   void set_file(const char* pattern);
   bool wanted() const { return pattern_ != nullptr; }
+  // Makes the file, so that a run in which nothing moves leaves a list without lines. The first
+  // record() does it, too.
+  void open();
   void record(const TransferRecord& transfer);
 
  private:
+  void make_file();
+
   const char* pattern_ = nullptr;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   OwnFile file_;

@@ -46,14 +46,16 @@ value() { awk -v key="$2" '$1 == key { print $2 }' "$folder/$1.out"; }
 size() { awk -v bytes="$1" 'BEGIN { printf "%.0f MiB", bytes / 1048576 }'; }
 report() { report_value "$folder/report.json" "$1"; }
 
-echo "1. A GPT is trained with room for everything."
+where="the simulated GPU"
+[ "${GPU:-simulated}" = real ] && where="this machine's GPU"
+echo "1. A GPT is trained on $where with room for everything."
 run room "" LD_PRELOAD="${LD_PRELOAD:-}" || die "the first run failed; see above"
 peak=$(value room peak)
 [ -n "$peak" ] || die "the first run told no peak"
 cap=$((peak * percent / 100 / 2097152 * 2097152))
 echo "   Its peak was $(size "$peak")."
 
-echo "2. The same on a GPU of $(size "$cap") ($percent % of that), without liboffload."
+echo "2. The same with $(size "$cap") of GPU memory ($percent % of that), without liboffload."
 if [ "${GPU:-simulated}" = real ]; then
   run capped "$cap" LD_PRELOAD="$build/liboffload.so" OFFLOAD_POLICY=none
 else

@@ -44,7 +44,7 @@ report() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.
 # All but the peak, which the simulated pool and liboffload's round differently.
 results() { grep -v '^peak' "$folder/$1.out"; }
 
-echo "1. python $script with room for everything."
+echo "1. python $script on the simulated GPU, with room for everything."
 run room 2GiB || die "the first run failed; see above"
 peak=$(value room peak)
 cap=$((peak * percent / 100 / 2097152 * 2097152))

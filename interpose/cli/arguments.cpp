@@ -71,7 +71,9 @@ RunArguments read_run_arguments(const std::vector<std::string>& words) {
     if (equals != std::string::npos) {
       value = text.substr(equals + 1);
     } else if (option_info(id).is_boolean) {
-      value = "1";
+      // A command is hardly called 0 or 1.
+      const bool given = at + 1 < words.size() && (words[at + 1] == "0" || words[at + 1] == "1");
+      value = given ? words[++at] : "1";
     } else if (at + 1 < words.size()) {
       value = words[++at];
     } else {

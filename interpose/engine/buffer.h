@@ -83,8 +83,9 @@ struct Buffer {
   uint64_t id = 0;  // by birth
   uint64_t birth_op = 0;
   uint64_t moved_bytes = 0;
-  uint32_t live_index = 0;  // in Engine::live_
-  uint32_t in_place = 0;    // ops being submitted that may use it where it is: nobody moves it
+  uint32_t live_index = 0;      // in Engine::live_
+  uint32_t in_place = 0;        // ops being submitted that may use it where it is: nobody moves it
+  bool rehearsed_away = false;  // would be in host memory, if anything were moved
   OwnVector<Piece> pieces;
   Fence fill;              // what gave it its extents
   Fence parked;            // kParked

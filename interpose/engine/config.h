@@ -25,7 +25,11 @@ struct EngineConfig {
   uint32_t patience_ms = 5000;  // before out-of-memory, for work that may wait for the host
   uint64_t copy_piece_bytes = 16ull << 20;
   EvictedShows evicted = EvictedShows::kHostCopy;
-  bool move = true;                    // false: intercept and count, evict nothing
+  bool move = true;  // false: intercept and count, evict nothing
+  // With `move` false: what would be moved if there were so much on the device and in host memory
+  // is decided, and counted; 0: it is not.
+  uint64_t rehearsed_limit_bytes = 0;
+  uint64_t rehearsed_host_limit_bytes = 0;
   bool finished_victims_only = false;  // OFFLOAD_VICTIMS=finished
   bool verify = false;
   bool free_is_fenced =

@@ -162,6 +162,7 @@ class Engine {
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                    std::optional<Event>* begin);
   Slot* take_slot(uint32_t granules, bool for_restore);
+  size_t choose_victims(bool waive_grace);
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
   void relieve_pressure();
   void cancel(Buffer& buffer);
@@ -173,6 +174,13 @@ class Engine {
   Status restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Lock& lock, Event* begin);
   Extent* extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* status);
   bool show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock);
+
+  // rehearsal.cpp
+  bool rehearsing() const;
+  void rehearse_leave(Buffer& buffer);
+  void rehearse_return(Buffer& buffer, bool used);
+  uint64_t rehearse_leaving(uint64_t bytes, bool waive_grace);
+  void rehearse_room();
 
   // in_place.cpp
   Status show_slot(Buffer& buffer, Piece& piece, Lock& lock);
@@ -298,6 +306,7 @@ class Engine {
   uint64_t let_go_ = 0;    // how often the mutex was let go in the midst of something
   uint64_t gathered_ = 0;  // granules that threads hold which look for more
   uint64_t leaving_bytes_ = 0;
+  uint64_t rehearsed_away_ = 0;  // bytes that would be in host memory
   uint64_t next_id_ = 1;
   uint64_t next_serial_ = 1;
   uint64_t counted_ops_ = 0;

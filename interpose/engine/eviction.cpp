@@ -13,7 +13,7 @@ bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
   // A buffer may be half away (host memory or room ran short); the other half can go, too.
   const bool half = state == BufferState::kMoving && resident_bytes(buffer) != 0;
   if (state != BufferState::kResident && !half) return false;
-  if (buffer.kept != 0) return false;
+  if (buffer.kept != 0 || buffer.rehearsed_away) return false;
   const uint64_t named = buffer.last_op.load(std::memory_order_relaxed);
   if (named == 0 && !holds(Clause::kUnusedIsEvictable)) return false;
   if (waive_grace || !holds(Clause::kGrace)) return true;
@@ -133,6 +133,8 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
 
 // EVG to RES: the copy goes on, harmlessly; its slot is free behind it.
 void Engine::cancel(Buffer& buffer) {
+  if (buffer.rehearsed_away) [[unlikely]]
+    rehearse_return(buffer, true);
   bool all_resident = true;
   bool cancelled = false;
   for (Piece& piece : buffer.pieces) {
@@ -200,10 +202,8 @@ uint64_t Engine::owned_bytes() const {
          parking_.granules() * config_.granularity - leaving_bytes_;
 }
 
-// Starts evictions in the policy's order until `bytes` are on their way out or nothing is left to
-// take.
-uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore) {
-  if (!may_move() || !policy_.moves()) return 0;
+// All that may leave, in the policy's order, as indices into live_; returns how many.
+size_t Engine::choose_victims(bool waive_grace) {
   candidates_.clear();
   for (const Buffer* buffer : live_) {
     candidates_.push_back(
@@ -215,10 +215,15 @@ uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_resto
          .eligible = evictable(*buffer, waive_grace) && !pin_registry_.pinned(buffer)});
   }
   order_.resize(candidates_.size());
+  return policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);
+}
+
+// Starts evictions until `bytes` are on their way out or nothing is left to take. Victims that turn
+// out not to be able to leave are skipped.
+uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore) {
+  if (!may_move() || !policy_.moves()) return 0;
   uint64_t leaving = 0;
-  // Victims that turn out not to be able to leave are skipped, so ask for all in order and stop
-  // when enough has left.
-  const size_t chosen = policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);
+  const size_t chosen = choose_victims(waive_grace);
   for (size_t i = 0; i < chosen && leaving < bytes; ++i) {
     leaving += evict(*live_[order_[i]], waive_grace, for_restore);
   }
@@ -227,6 +232,8 @@ uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_resto
 
 // The watermark: makes room before anybody has to wait for it.
 void Engine::relieve_pressure() {
+  if (rehearsing()) [[unlikely]]
+    return rehearse_room();
   if (!may_move() || !policy_.moves()) return;
   const uint64_t wanted =
       policy_.bytes_to_free({.total_bytes = extents_.limit_bytes(), .mapped_bytes = owned_bytes()});

@@ -68,6 +68,7 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
 void Engine::free_buffer(Buffer& buffer, Fence fence, Lock& lock) {
   wait_not_busy(buffer, lock);
   policy_.freed(buffer.bytes, streams_.ops() - buffer.birth_op);
+  if (buffer.rehearsed_away) rehearse_return(buffer, false);
   if (holds(Clause::kFreeCancels)) cancel(buffer);
   tables_.forget(buffer.address, buffer.address + buffer.granules * config_.granularity);
   statistics_.rounding_waste_bytes.subtract(buffer.granules * config_.granularity - buffer.bytes);

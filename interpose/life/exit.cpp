@@ -38,8 +38,12 @@ void write_summary(const Session* last, std::string_view incomplete = {}) {
   if (last != nullptr) {
     facts.device = last->device.name;
     facts.device_total_bytes = last->device.total_bytes;
-    facts.gpu_limit_bytes = last->config.limit_bytes;
-    facts.host_limit_bytes = last->config.host_limit_bytes;
+    facts.gpu_limit_bytes = last->config.rehearsed_limit_bytes != 0
+                                ? last->config.rehearsed_limit_bytes
+                                : last->config.limit_bytes;
+    facts.host_limit_bytes = last->config.rehearsed_limit_bytes != 0
+                                 ? last->config.rehearsed_host_limit_bytes
+                                 : last->config.host_limit_bytes;
     facts.evicted =
         last->config.evicted == EvictedShows::kHostCopy ? Evicted::kHost : Evicted::kUnmapped;
   }

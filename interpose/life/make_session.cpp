@@ -26,7 +26,6 @@ bool may_move(const Device& device, const Policy& policy) {
     statistics().set_reason(reason);
     return false;
   };
-  if (options().mode == Mode::kObserve) return stays(Reason::observing);
   if (!policy.moves()) return stays(Reason::policy_none);
   if (!device.layouts) {
     statistics().passed_through(PassThrough::no_layouts);
@@ -43,6 +42,18 @@ bool may_move(const Device& device, const Policy& policy) {
     return stays(Reason::native_allocator);
   }
   return true;
+}
+
+// OFFLOAD_MODE=observe: the program runs as it would, and the limit is only a question.
+void observe(const Device& device, EngineConfig* config) {
+  if (config->move) {
+    statistics().set_reason(Reason::observing);
+    config->rehearsed_limit_bytes = config->limit_bytes;
+    config->rehearsed_host_limit_bytes = config->host_limit_bytes;
+    config->move = false;
+  }
+  config->limit_bytes = device.free_bytes;
+  config->host_limit_bytes = 0;
 }
 
 EvictedShows decide_evicted(const Device& device) {
@@ -65,11 +76,13 @@ EngineConfig make_config(const Device& device, bool move) {
   config.min_size_bytes = wanted.min_size_bytes;
   config.slot_chunk_bytes = wanted.slot_chunk_bytes;
   config.grace_ops = static_cast<uint32_t>(wanted.grace_operations);
-  config.evicted = move ? decide_evicted(device) : EvictedShows::kNothing;
+  config.evicted =
+      move && wanted.mode == Mode::kOffload ? decide_evicted(device) : EvictedShows::kNothing;
   config.move = move;
   config.finished_victims_only = wanted.victims == Victims::kFinished;
   config.verify = wanted.verify;
   config.free_is_fenced = is_pytorch() && pytorch_allocator() == PytorchAlloc::kUncached;
+  if (wanted.mode == Mode::kObserve) observe(device, &config);
   return config;
 }
 
@@ -118,6 +131,7 @@ Session* make_session() {
   }
   transfer_log().set_file(options().transfers.c_str());
   if (transfer_log().wanted()) session->engine.tell_transfers(&record_transfer, nullptr);
+  transfer_log().open();
   say_start_line(*session);
   return session;
 }

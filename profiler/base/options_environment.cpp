@@ -55,18 +55,33 @@ bool is_foreign_name(std::string_view variable) {
   return variable == "OFFLOAD_TRACE" || variable == "OFFLOAD_TRACK_ALLOCATION_TRACES";
 }
 
-void describe_bad_value(OptionId id, std::string_view text, std::span<char> out) {
+namespace {
+
+void describe_bad_value(OptionId id, std::string_view text, bool fatal, std::span<char> out) {
   const OptionInfo& info = option_info(id);
   char wanted[128];
   info.expected(info.range, std::span<char>(wanted));
   const char* fallback = info.default_text.empty() ? "nothing" : info.default_text.data();
-  std::snprintf(out.data(), out.size(),
-                "%s%s=%s is not understood; using the default, %s; expected %s",
-                kOptionPrefix.data(), info.name.data(), Shown(text).data, fallback, wanted);
+  std::snprintf(out.data(), out.size(), "%s%s=%s is not understood; %s%s%sexpected %s",
+                kOptionPrefix.data(), info.name.data(), Shown(text).data,
+                fatal ? "" : "using the default, ", fatal ? "" : fallback, fatal ? "" : "; ",
+                wanted);
 }
+
+// Messages about other variables depend on it, wherever it stands.
+bool strict_is_wanted(const char* const* environment) {
+  constexpr std::string_view kStrict = "OFFLOAD_STRICT=1";
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    if (*environment == kStrict) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool read_options(const char* const* environment, Options& options, OptionProblems& problems) {
   set_defaults(options);
+  const bool strict = strict_is_wanted(environment);
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     std::string_view entry = *environment;
     if (!entry.starts_with(kOptionPrefix)) continue;
@@ -84,7 +99,7 @@ bool read_options(const char* const* environment, Options& options, OptionProble
     if (set_option(options, id, value, OptionSource::kEnvironment)) continue;
     source = OptionSource::kRejected;
     char message[OptionProblems::kMessageBytes];
-    describe_bad_value(id, value, message);
+    describe_bad_value(id, value, strict, message);
     add_problem(problems, "%s", message);
     ++problems.bad_values;
   }

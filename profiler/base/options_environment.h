@@ -33,9 +33,6 @@ bool read_options(const char* const* environment, Options& options, OptionProble
 // outlive the log.
 void start_log(const Options& options, const OptionProblems& problems);
 
-// The same message for the command line, where an option's value came as an argument.
-void describe_bad_value(OptionId id, std::string_view text, std::span<char> out);
-
 // True for OFFLOAD_ names (given whole) that belong to LLVM's offloading runtime.
 bool is_foreign_name(std::string_view variable);
 

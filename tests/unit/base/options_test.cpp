@@ -193,6 +193,9 @@ TEST(Options, StrictMakesAWrongValueFatal) {
         read({"OFFLOAD_" + std::string(wrong.name) + "=" + wrong.values[0], "OFFLOAD_STRICT=1"});
     EXPECT_FALSE(r.usable) << wrong.name;
     EXPECT_TRUE(r.options.disable) << wrong.name;
+    const std::string message = r.problems.messages[0];
+    EXPECT_EQ(message.find("default"), std::string::npos) << message;
+    EXPECT_NE(message.find("is not understood; expected "), std::string::npos) << message;
   }
   // An unknown name is not a wrong value.
   EXPECT_TRUE(read({"OFFLOAD_STRICT=1", "OFFLOAD_FOO=1"}).usable);

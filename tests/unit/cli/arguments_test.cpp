@@ -22,6 +22,15 @@ TEST(RunArguments, OptionsThenCommand) {
   EXPECT_FALSE(a.dry_run);
 }
 
+TEST(RunArguments, ASwitchMayHaveItsValueBesideIt) {
+  RunArguments a = read_run_arguments({"--verify", "0", "--strict", "1", "--disable", "10", "x"});
+  ASSERT_EQ(a.options.size(), 3u);
+  EXPECT_EQ(a.options[0], std::make_pair(OptionId::verify, std::string("0")));
+  EXPECT_EQ(a.options[1], std::make_pair(OptionId::strict, std::string("1")));
+  EXPECT_EQ(a.options[2], std::make_pair(OptionId::disable, std::string("1")));
+  EXPECT_EQ(a.command, (Words{"10", "x"}));
+}
+
 TEST(RunArguments, TwoDashesEndTheOptions) {
   RunArguments a = read_run_arguments({"--dry-run", "--", "--weird-program", "--"});
   EXPECT_EQ(a.error, "");

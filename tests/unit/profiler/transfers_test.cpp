@@ -51,6 +51,13 @@ TEST_F(Transfers, WritesALinePerCopy) {
             "1.600000,in,7,50000000,,100\n");
 }
 
+TEST_F(Transfers, AListWithoutTransfersIsEmpty) {
+  log_->set_file(pattern_.c_str());
+  log_->open();
+  log_->open();
+  EXPECT_EQ(content(), "time_s,direction,buffer,bytes,gb_per_s,position\n");
+}
+
 TEST_F(Transfers, WithoutAFileNothingIsDone) {
   log_->set_file("");
   EXPECT_FALSE(log_->wanted());
