@@ -5,7 +5,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: all help bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
+.PHONY: all help fuzz bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
 
 # The first target, so that "make" builds.
 all: configure
@@ -18,7 +18,7 @@ help:
 	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch likewise'
 	@echo 'make bench       measures, into build/bench.json'
 	@echo 'make install     installs below PREFIX=$(PREFIX)'
-	@echo 'make lint, make format, make asan, make tsan, make clean: for who changes it'
+	@echo 'make lint, make format, make asan, make tsan, make fuzz, make clean: for who changes it'
 	@echo 'JOBS=N says how many things are done at once; it is $(JOBS) now.'
 
 bootstrap:
@@ -71,6 +71,14 @@ asan tsan: bootstrap
 	@cmake -S . -B $(BUILD)/$@ -G Ninja -DOFFLOAD_SANITIZE=$(SANITIZE) >/dev/null
 	@cmake --build $(BUILD)/$@ -j $(JOBS) --target engine_tests
 	@cd $(BUILD)/$@ && $(CTEST) -L engine
+
+# Each fuzzer for so many seconds, from its corpus on.
+FUZZ_SECONDS ?= 20
+fuzz: bootstrap
+	@scripts/bootstrap.sh --fuzz
+	@CC=clang CXX=clang++ cmake -S . -B $(BUILD)/fuzz -G Ninja -DOFFLOAD_SANITIZE=address,undefined,fuzzer-no-link >/dev/null
+	@cmake --build $(BUILD)/fuzz -j $(JOBS) --target fuzzers
+	@scripts/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -6,6 +6,7 @@
 #
 #   scripts/bootstrap.sh          what building and testing needs
 #   scripts/bootstrap.sh --lint   also the formatter and the linters
+#   scripts/bootstrap.sh --fuzz   also clang with its fuzzer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,6 +40,10 @@ missing_packages() {
     have clang-format || echo clang-format
     have clang-tidy || echo clang-tidy
     have shellcheck || echo shellcheck
+  fi
+  if [ "$fuzz" = yes ]; then
+    have clang++ || echo clang
+    found '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' || echo libclang-rt-dev
   fi
 }
 
@@ -101,10 +106,12 @@ install_cuda() {
 }
 
 lint=no
+fuzz=no
 case "${1:-}" in
   '') ;;
   --lint) lint=yes ;;
-  *) fail "usage: scripts/bootstrap.sh [--lint]" ;;
+  --fuzz) fuzz=yes ;;
+  *) fail "usage: scripts/bootstrap.sh [--lint | --fuzz]" ;;
 esac
 install_packages
 install_mimalloc

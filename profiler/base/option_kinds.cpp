@@ -113,7 +113,7 @@ bool Percent::parse(std::string_view text, std::string_view range, double& value
   return parse_within(text, range, parse_fraction, value);
 }
 void Percent::print(double value, std::span<char> out) {
-  print_text(format_percent(value).c_str(), out);
+  print_text(format_exact_percent(value).c_str(), out);
 }
 void Percent::expected(std::string_view range, std::span<char> out) {
   print_expected("a percentage such as 10% or a fraction such as 0.1", range, out);
@@ -133,9 +133,9 @@ bool PortionKind::parse(std::string_view text, std::string_view range, Portion& 
   return true;
 }
 void PortionKind::print(const Portion& value, std::span<char> out) {
-  print_text(
-      value.is_part ? format_percent(value.part).c_str() : format_exact_size(value.bytes).c_str(),
-      out);
+  print_text(value.is_part ? format_exact_percent(value.part).c_str()
+                           : format_exact_size(value.bytes).c_str(),
+             out);
 }
 void PortionKind::expected(std::string_view range, std::span<char> out) {
   std::uint64_t low_bytes = 0;

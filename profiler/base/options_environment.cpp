@@ -70,9 +70,14 @@ void describe_bad_value(OptionId id, std::string_view text, bool fatal, std::spa
 
 // Messages about other variables depend on it, wherever it stands.
 bool strict_is_wanted(const char* const* environment) {
-  constexpr std::string_view kStrict = "OFFLOAD_STRICT=1";
+  constexpr std::string_view kStrict = "OFFLOAD_STRICT=";
   for (; environment != nullptr && *environment != nullptr; ++environment) {
-    if (*environment == kStrict) return true;
+    const std::string_view entry = *environment;
+    Options scratch{};
+    if (entry.starts_with(kStrict) &&
+        set_option(scratch, OptionId::strict, entry.substr(kStrict.size()),
+                   OptionSource::kEnvironment))
+      return scratch.strict;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 namespace offload {
 namespace {
@@ -206,6 +207,15 @@ ShortText format_exact_size(std::uint64_t bytes) {
     return text;
   }
   std::snprintf(text.data, sizeof text.data, "%llu", static_cast<unsigned long long>(bytes));
+  return text;
+}
+
+ShortText format_exact_percent(double fraction) {
+  ShortText text = print(fraction * 100, 12, "");
+  std::size_t length = std::strlen(text.data);
+  while (text.data[length - 1] == '0') --length;
+  if (text.data[length - 1] == '.') --length;
+  std::snprintf(text.data + length, sizeof text.data - length, "%%");
   return text;
 }
 

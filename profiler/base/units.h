@@ -42,7 +42,8 @@ struct ShortText {
 ShortText format_size(std::uint64_t bytes);  // "4 MiB", "1.50 GiB", "17 B"
 ShortText format_exact_size(
     std::uint64_t bytes);  // "4MiB", "1536KiB", "17": reads back as the same number
-ShortText format_percent(double fraction);  // "10%", "12.5%"
+ShortText format_percent(double fraction);        // "10%", "12.5%"
+ShortText format_exact_percent(double fraction);  // "7%", "0.021%": to twelve decimals
 ShortText format_rate(std::uint64_t bytes,
                       std::uint64_t ns);             // "23.1 GB/s" (powers of 1000); "-" if ns is 0
 ShortText format_seconds(std::uint64_t ns);          // "1.234 s", "56.7 ms", "8.9 us", "12 ns"

@@ -91,6 +91,10 @@ TEST(Units, WritesForPeople) {
   EXPECT_STREQ(format_size(std::numeric_limits<std::uint64_t>::max()).c_str(), "16777216.00 TiB");
   EXPECT_STREQ(format_percent(0.1).c_str(), "10%");
   EXPECT_STREQ(format_percent(0.125).c_str(), "12.5%");
+  EXPECT_STREQ(format_exact_percent(0.07).c_str(), "7%");
+  EXPECT_STREQ(format_exact_percent(1).c_str(), "100%");
+  EXPECT_STREQ(format_exact_percent(0.00021).c_str(), "0.021%");
+  EXPECT_STREQ(format_exact_percent(0).c_str(), "0%");
   EXPECT_STREQ(format_rate(50000000000, 2000000000).c_str(), "25.00 GB/s");
   EXPECT_STREQ(format_rate(1, 0).c_str(), "-");
   EXPECT_STREQ(format_seconds(1234567890).c_str(), "1.235 s");

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the driver that fail: a training run under a cap ends with the right bits, or with the driver's own code.
+
+  faults.py --build DIR quick   each entry that liboffload calls fails once or twice (part of `make test`)
+  faults.py --build DIR soak    the 1st to the 20th call of each, and later ones by chance
+  faults.py --build DIR one cuMemMap:7=999 [allocator=async] [evicted=host] [schedule=late]
+
+The simulated GPU makes the call fail without any other effect (SIMGPU_FAULTS). Then the program goes on and its losses and
+weights are those of an undisturbed run; or it ends with its own message about that code, or about memory that ran out. Never
+other results, a report of the checker, a signal, or no end."""
+
+import argparse
+import concurrent.futures
+import itertools
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GRANULARITY = 16 << 10
+CAP_PERCENT = 45
+TIMEOUT_S = 60
+PROGRAM = ["--tiny", "--layers", "4", "--batch", "8", "--steps", "3", "--optimizer-stream", "--quiet"]
+
+# Versions and per-thread variants of an entry count as one.
+TABLE_CALLS = re.compile(r"real<Entry::(cu\w+?)(?:_v\d)?(?:_pt[sd][sz])?>")
+OUT_OF_MEMORY, INVALID_VALUE, UNKNOWN = 2, 1, 999
+CODES = {
+    "cuMemCreate": [OUT_OF_MEMORY, UNKNOWN],
+    "cuMemHostAlloc": [OUT_OF_MEMORY, UNKNOWN],
+    "cuMemAddressReserve": [OUT_OF_MEMORY, UNKNOWN],
+    "cuMemSetAccess": [INVALID_VALUE, UNKNOWN],
+    "cuModuleLoadData": [OUT_OF_MEMORY, 209],
+}
+CHOICES = {"allocator": ["sync", "async"], "evicted": ["host", "unmapped"], "schedule": ["fifo", "late"]}
+SOAK_CALLS = 20
+SOAK_LATER_CALLS = 50
+LATEST_CALL = 2000
+
+
+def called_entries():
+    """The entries that liboffload calls by itself, found in its sources."""
+    found = set()
+    for path in (ROOT / "interpose").rglob("*.cpp"):
+        if "cli" not in path.parts:
+            found |= set(TABLE_CALLS.findall(path.read_text()))
+    found -= {"cuGetErrorName"}
+    return sorted(found)
+
+
+class Faults:
+    def __init__(self, build, verbose=False):
+        self.build = pathlib.Path(build).resolve()
+        self.verbose = verbose
+        self.expected = {}
+
+    def run(self, memory, choice, more):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OFFLOAD_", "SIMGPU_"))}
+        environment.update(
+            LD_LIBRARY_PATH=str(self.build / "simgpu"),
+            SIMGPU_MEMORY=str(memory),
+            SIMGPU_GRANULARITY=str(GRANULARITY),
+            SIMGPU_SCHEDULE=choice["schedule"],
+            SIMGPU_WATCHDOG="20",
+            **more,
+        )
+        command = [str(self.build / "workloads" / "train_gpt"), *PROGRAM, "--allocator", choice["allocator"]]
+        if self.verbose:
+            print("+", " ".join(f"{k}={v}" for k, v in environment.items() if k.startswith(("LD_", "OFF", "SIM"))), *command)
+        try:
+            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired as expired:
+            return subprocess.CompletedProcess(command, 124, "", f"no end after {TIMEOUT_S} s: {expired.stderr or ''}")
+
+    def reference(self, allocator):
+        if allocator not in self.expected:
+            done = self.run(1 << 30, {"allocator": allocator, "schedule": "fifo"}, {})
+            if done.returncode != 0:
+                sys.exit(f"the undisturbed run failed ({done.returncode}): {done.stderr}")
+            peak = int(re.search(r"^peak (\d+)$", done.stdout, re.MULTILINE).group(1))
+            self.expected[allocator] = (done.stdout, peak * CAP_PERCENT // 100 // GRANULARITY * GRANULARITY)
+        return self.expected[allocator]
+
+    def check(self, fault, choice):
+        """What was wrong, or None; and how it ended."""
+        expected, memory = self.reference(choice["allocator"])
+        done = self.run(memory, choice, {
+            "LD_PRELOAD": str(self.build / "liboffload.so"),
+            "OFFLOAD_EVICTED": choice["evicted"],
+            "OFFLOAD_MIN_SIZE": str(GRANULARITY),
+            "OFFLOAD_SLOT_CHUNK": "256KiB",
+            "SIMGPU_FAULTS": fault,
+        })
+        status = done.returncode
+        if self.verbose:
+            print(done.stdout, done.stderr, f"status {status}", sep="\n")
+        if status == 0:
+            return (None if done.stdout == expected else "other results"), "went on"
+        if status < 0:
+            return f"killed by {signal.Signals(-status).name}", ""
+        # The program's own message: it saw an error, and no wrong result was printed before.
+        if status in (3, 4) and expected.startswith(done.stdout):
+            return None, "out of memory" if status == 3 else "the driver's code"
+        return f"status {status}", ""
+
+
+def pairs(entries, calls, rng):
+    """Each entry and call with one of the codes and one set of choices, turn by turn."""
+    sets = [dict(zip(CHOICES, values)) for values in itertools.product(*CHOICES.values())]
+    turn = rng.randrange(len(sets))
+    for entry in entries:
+        for call in calls(entry):
+            codes = CODES.get(entry, [UNKNOWN, OUT_OF_MEMORY])
+            yield f"{entry}:{call}={codes[turn // len(sets) % len(codes)]}", sets[turn % len(sets)]
+            turn += 1
+
+
+def run_all(faults, jobs):
+    start = time.monotonic()
+    ends = {}
+    failed = 0
+    for allocator in CHOICES["allocator"]:
+        faults.reference(allocator)
+    jobs = list(jobs)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (fault, choice), (wrong, end) in zip(jobs, pool.map(lambda job: faults.check(*job), jobs)):
+            ends[end] = ends.get(end, 0) + 1
+            if wrong is None:
+                continue
+            failed += 1
+            print(f"{fault}: {wrong}; again: tests/faults/faults.py --build {faults.build} one {fault} "
+                  + " ".join(f"{key}={value}" for key, value in choice.items()), flush=True)
+    told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()) if end)
+    print(f"{len(jobs)} failing calls ({told}), {failed} failed, {time.monotonic() - start:.0f} s")
+    return failed == 0 and ends.get("went on", 0) > 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("what", choices=["quick", "soak", "one"])
+    parser.add_argument("rest", nargs="*")
+    arguments = parser.parse_args()
+    faults = Faults(arguments.build, arguments.what == "one")
+    rng = random.Random(arguments.seed)
+    entries = called_entries()
+    if arguments.what == "one":
+        choice = {key: values[0] for key, values in CHOICES.items()}
+        choice.update(word.split("=") for word in arguments.rest[1:])
+        wrong, end = faults.check(arguments.rest[0], choice)
+        print(wrong or end)
+        sys.exit(wrong is not None)
+    if arguments.what == "quick":
+        good = run_all(faults, pairs(entries, lambda entry: sorted({rng.randint(1, 4), rng.randint(5, 60)}), rng))
+    else:
+        later = lambda: sorted(rng.randint(SOAK_CALLS + 1, LATEST_CALL) for _ in range(SOAK_LATER_CALLS))
+        good = run_all(faults, pairs(entries, lambda entry: list(range(1, SOAK_CALLS + 1)) + later(), rng))
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
