@@ -234,7 +234,14 @@ Status DriverPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
   *out = 0;
   if (context_lost()) return Status::kOk;
   const OwnCall call(device_.context);
-  void* memory = own_allocate(kChecksumPiece);
+  // Pinned, so that the copy is one of the driver's own, which may carry what nobody has written.
+  if (checksum_memory_ == 0) {
+    Address pinned = 0;
+    if (const Status status = allocate_pinned(kChecksumPiece, &pinned); status != Status::kOk)
+      return status;
+    checksum_memory_ = pinned;
+  }
+  void* memory = reinterpret_cast<void*>(checksum_memory_);
   uint64_t sum = kChecksumSeed;
   Status status = Status::kOk;
   for (uint64_t done = 0; done < bytes && status == Status::kOk; done += kChecksumPiece) {
@@ -247,7 +254,6 @@ Status DriverPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
                        "cuStreamSynchronize", "this round trip is not verified");
     sum = checksum(memory, piece, sum);
   }
-  own_free(memory);
   *out = sum;
   return status;
 }

@@ -65,7 +65,8 @@ class DriverPort final : public Port {
 
   const Device device_;
   CUstream lanes_[2] = {};
-  std::mutex mappings_mutex_;  // last in any order; never held across a driver call
+  Address checksum_memory_ = 0;  // under the engine's mutex, as all of OFFLOAD_VERIFY
+  std::mutex mappings_mutex_;    // last in any order; never held across a driver call
   OwnMap<Address, Mapping> mappings_;
   OwnVector<CUdevice> peers_;
   struct Range {
