@@ -239,6 +239,7 @@ Status DriverPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
     Address pinned = 0;
     if (const Status status = allocate_pinned(kChecksumPiece, &pinned); status != Status::kOk)
       return status;
+    if (context_lost()) return Status::kError;
     checksum_memory_ = pinned;
   }
   void* memory = reinterpret_cast<void*>(checksum_memory_);

@@ -7,6 +7,8 @@
 
 namespace offload {
 
+class HostShare;
+
 enum class EvictedShows : uint8_t {
   kHostCopy,  // an evicted buffer's addresses show its host copy: a stray access is slow, not wrong
   kNothing,   // they show nothing: a stray access is error 700
@@ -18,6 +20,7 @@ struct EngineConfig {
   uint64_t device_bytes = 0;      // what the card has; 0: limit_bytes. The limit once nothing moves
   uint64_t window_bytes = 0;      // address space reserved; 0: from the three others
   uint64_t host_limit_bytes = 0;  // what slots may take
+  HostShare* host_share = nullptr;          // other processes, which pin host memory, too
   uint64_t min_size_bytes = 4ull << 20;     // smaller requests come from slabs and never move
   uint64_t slot_chunk_bytes = 64ull << 20;  // pinned at once
   uint32_t grace_ops = 16;

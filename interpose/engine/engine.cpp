@@ -44,6 +44,7 @@ Status Engine::initialise() {
                                std::max(config_.limit_bytes, config_.device_bytes),
                                config_.largest_extent_granules);
   if (status != Status::kOk) return status;
+  slots_.share_with(config_.host_share);
   return slots_.initialise(config_.granularity, config_.host_limit_bytes,
                            config_.largest_extent_granules, config_.slot_chunk_bytes,
                            config_.evicted == EvictedShows::kHostCopy);

@@ -6,6 +6,7 @@
 #include "interpose/doors/substitute.h"
 #include "interpose/doors/traps.h"
 #include "interpose/driver/probe.h"
+#include "interpose/life/host_ledger.h"
 #include "interpose/life/pytorch.h"
 #include "interpose/life/session.h"
 #include "interpose/life/start.h"
@@ -72,7 +73,11 @@ EngineConfig make_config(const Device& device, bool move) {
   config.granularity = device.granularity;
   config.device_bytes = device.total_bytes;
   config.limit_bytes = std::min(wanted.gpu_limit.of(device.total_bytes), device.free_bytes);
-  config.host_limit_bytes = move ? wanted.host_limit.of(read_host_memory().headroom_bytes()) : 0;
+  const uint64_t headroom = read_host_memory().headroom_bytes();
+  config.host_limit_bytes = move ? wanted.host_limit.of(headroom) : 0;
+  host_ledger().start(wanted.host_limit.is_part ? config.host_limit_bytes
+                                                : std::max(config.host_limit_bytes, headroom));
+  config.host_share = &host_ledger();
   config.min_size_bytes = wanted.min_size_bytes;
   config.slot_chunk_bytes = wanted.slot_chunk_bytes;
   config.grace_ops = static_cast<uint32_t>(wanted.grace_operations);

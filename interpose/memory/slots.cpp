@@ -53,6 +53,11 @@ Slot* Slots::make(uint32_t granules, Address pinned, Address block) {
   return own_new<Slot>(fresh);
 }
 
+// How many of `count` slots of `bytes` may be pinned beside what other processes have.
+uint64_t Slots::allowed(uint64_t count, uint64_t bytes) {
+  return share_ == nullptr ? count : share_->take(count * bytes, bytes) / bytes;
+}
+
 // Pins a chunk's worth of slots of this size, or what still fits. A system that refused is asked
 // again only now and then, unless the caller insists.
 bool Slots::grow(uint32_t granules, bool insist) {
@@ -61,7 +66,11 @@ bool Slots::grow(uint32_t granules, bool insist) {
   if (host_full_ && !insist && ++refused_growths_ % kAskAgain != 0) return false;
   host_full_ = false;
   const uint64_t count =
-      std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes);
+      allowed(std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes), bytes);
+  if (count == 0) {
+    host_full_ = true;
+    return false;
+  }
   Address block = 0;
   if (!mappable_ && port_.allocate_pinned(count * bytes, &block) != Status::kOk) {
     host_full_ = true;
@@ -75,6 +84,7 @@ bool Slots::grow(uint32_t granules, bool insist) {
     }
     list(granules).push_back(slot);
   }
+  if (share_ != nullptr && made != count) share_->give((count - made) * bytes);
   if (host_full_) {
     const ShortText pinned = format_size(pinned_);
     log_warn(
@@ -98,6 +108,7 @@ bool Slots::drop(Slot* slot) {
   pinned_ -= bytes;
   free_granules_ -= slot->granules;
   statistics_.pinned_bytes.subtract(bytes);
+  if (share_ != nullptr) share_->give(bytes);
   slot->~Slot();
   own_free(slot);
   return true;
@@ -213,6 +224,7 @@ void Slots::context_gone() {
     slots.clear();
   }
   statistics_.pinned_bytes.subtract(pinned_);
+  if (share_ != nullptr) share_->give(pinned_);
   pinned_ = 0;
   free_granules_ = 0;
 }

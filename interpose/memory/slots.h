@@ -15,6 +15,7 @@
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/streams.h"
 #include "interpose/memory/address_space.h"
+#include "interpose/memory/host_share.h"
 #include "profiler/statistics.h"
 
 namespace offload {
@@ -24,6 +25,9 @@ class Slots {
   Slots(Port& port, Streams& streams, Statistics& statistics);
   Status initialise(uint64_t granularity, uint64_t limit_bytes, uint32_t largest_granules,
                     uint64_t chunk_bytes, bool mappable);
+
+  // Other processes pin host memory, too. Before the first take(); null: they are not asked about.
+  void share_with(HostShare* share) { share_ = share; }
 
   // A free slot of this size, whose fence is for the caller to wait for. Null: the limit is
   // reached, or the reserve is, and this is not `for_restore`. Pins memory if none is free: slow.
@@ -62,16 +66,19 @@ class Slots {
   bool keep_reserve(uint32_t granules);
   bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
 
+  uint64_t allowed(uint64_t count, uint64_t bytes);
+
   Port& port_;
   Streams& streams_;
   Statistics& statistics_;
+  HostShare* share_ = nullptr;
   AddressSpace homes_;
   uint64_t granularity_ = 1;
   uint64_t limit_ = 0;
   uint32_t largest_ = 16;
   uint64_t chunk_ = 0;
   bool mappable_ = true;
-  bool host_full_ = false;  // the system would not pin more
+  bool host_full_ = false;  // the system would not pin more, or others have it
   uint32_t refused_growths_ = 0;
   uint64_t pinned_ = 0;
   uint64_t free_granules_ = 0;
