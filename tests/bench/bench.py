@@ -11,8 +11,11 @@ import argparse
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from fits import QUICK_TRAIN, TRAIN, CannotMeasure, Fits
 
@@ -30,6 +33,7 @@ MEASURES = {
     "fits_time_ratio": ("ratio", 1.01, "a training run that fits, with liboffload against without"),
 }
 FITS_SECONDS = 100
+COUNTED_CALLS = (200, 1200)
 
 
 def hook_costs(build, quick):
@@ -43,6 +47,32 @@ def hook_costs(build, quick):
     return {name: float(value) for name, value in (line.split() for line in run.stdout.splitlines())}
 
 
+def counted(build, name, way, calls):
+    """Instructions of the program's thread in a run of hook_cost that makes so many calls."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("OFFLOAD_")}
+    environment["LD_PRELOAD"] = str(build / "liboffload.so")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={folder}/out",
+                              build / "bench" / "hook_cost", "--count", name, "--way", way, "--calls", str(calls)],
+                             env=environment, capture_output=True, text=True, timeout=300, check=False)
+        # Of the first thread: liboffload's own works by the clock.
+        files = list(pathlib.Path(folder).glob("out-01"))
+        found = re.search(r"^totals: (\d+)", files[0].read_text(), re.MULTILINE) if files else None
+    if run.returncode != 0 or found is None:
+        raise CannotMeasure(f"hook_cost under callgrind ended with {run.returncode}: {run.stderr[-500:]}")
+    return int(found.group(1))
+
+
+def instructions(build, name):
+    """Per call, as the nanoseconds are: over the bare call where the name says "added". None without valgrind."""
+    if shutil.which("valgrind") is None:
+        return None
+    few, many = COUNTED_CALLS
+    per_call = {way: (counted(build, name, way, many) - counted(build, name, way, few)) / (many - few)
+                for way in (["hooked", "bare"] if "added" in name else ["hooked"])}
+    return round(per_call["hooked"] - per_call.get("bare", 0))
+
+
 def measure(build, quick):
     values = hook_costs(build, quick)
     fits = Fits(build, QUICK_TRAIN if quick else TRAIN)
@@ -53,7 +83,8 @@ def measure(build, quick):
     for name, (unit, target, _) in MEASURES.items():
         value = round(values[name], 4 if unit == "ratio" else 1)
         met = None if target is None else value <= target
-        measures.append({"name": name, "value": value, "unit": unit, "target": target, "met": met})
+        count = instructions(build, name) if unit == "ns" and not quick else None
+        measures.append({"name": name, "value": value, "unit": unit, "target": target, "met": met, "instructions": count})
     measures[-1].update(how)
     return measures
 
@@ -64,7 +95,8 @@ def print_table(measures):
         target = "" if row["target"] is None else f"<= {row['target']}"
         verdict = "" if row["met"] is not False else "  missed"
         value = f"{row['value']:.4f}" if row["unit"] == "ratio" else f"{row['value']:.0f} {row['unit']}"
-        print(f"{row['name']:<28} {value:>9}  {target:>7}{verdict:<8}  {MEASURES[row['name']][2]}")
+        count = "" if row["instructions"] is None else f"{row['instructions']} instructions"
+        print(f"{row['name']:<28} {value:>9}  {target:>7}{verdict:<8}  {count:>18}  {MEASURES[row['name']][2]}")
     last = measures[-1]
     print(f"{last['name']} from {last['counted']}: {last['statistic']}, {last['pairs']} of them, "
           f"spread {100 * last['spread']:.2f} %.")

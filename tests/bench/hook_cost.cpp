@@ -2,12 +2,16 @@
 // hook_cost [--batches N] [--calls N]: what liboffload adds to a call of the driver. To be run with
 // liboffload preloaded and the null driver as libcuda.so.1. Prints one line per measure, its name
 // and nanoseconds; what is called "added" is over the bare driver's call.
+//
+// hook_cost --count MEASURE --calls N --way hooked|bare: makes just those calls, for who counts
+// instructions.
 
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,9 +42,15 @@ void check(CUresult result, const char* what) {
   std::exit(1);
 }
 
+struct Request {
+  bench::Effort effort;
+  std::string count;  // the one measure whose calls are to be made; empty: all are timed
+  bool bare = false;
+};
+
 class HookCost {
  public:
-  explicit HookCost(const bench::Effort& effort) : effort_(effort) {
+  explicit HookCost(const Request& request) : request_(request) {
     check(cuInit(0), "cuInit");
     CUcontext context = nullptr;
     check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -74,22 +84,21 @@ class HookCost {
         driver.mem_free_async(address, stream_);
       };
     };
-    print("malloc_free_parked_ns", measure(on_stream(kMovable)).hooked_ns);
-    print("malloc_free_parked_sync_ns", measure([](const NullDriverEntries& driver) {
-                                          CUdeviceptr address = 0;
-                                          driver.mem_alloc(&address, kMovable);
-                                          driver.mem_free(address);
-                                        }).hooked_ns);
-    print("malloc_free_slab_ns", measure(on_stream(kSmall)).hooked_ns);
+    measure("malloc_free_parked_ns", false, on_stream(kMovable));
+    measure("malloc_free_parked_sync_ns", false, [](const NullDriverEntries& driver) {
+      CUdeviceptr address = 0;
+      driver.mem_alloc(&address, kMovable);
+      driver.mem_free(address);
+    });
+    measure("malloc_free_slab_ns", false, on_stream(kSmall));
   }
 
   void copies_and_events() {
-    print("copy_added_ns", measure([this](const NullDriverEntries& driver) {
-                             driver.memcpy_dtod_async(buffers_[0], buffers_[1], kMovable, stream_);
-                           }).added_ns());
-    print("event_record_added_ns", measure([this](const NullDriverEntries& driver) {
-                                     driver.event_record(event_, stream_);
-                                   }).added_ns());
+    measure("copy_added_ns", true, [this](const NullDriverEntries& driver) {
+      driver.memcpy_dtod_async(buffers_[0], buffers_[1], kMovable, stream_);
+    });
+    measure("event_record_added_ns", true,
+            [this](const NullDriverEntries& driver) { driver.event_record(event_, stream_); });
   }
 
  private:
@@ -97,25 +106,28 @@ class HookCost {
     // The caller of the driver keeps its functions.
     auto* function = reinterpret_cast<CUfunction>(new NullKernel(kernel));
     void** arguments = parameters.data();
-    print(name, measure([=, this](const NullDriverEntries& driver) {
-                  driver.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr);
-                }).added_ns());
+    measure(name, true, [=, this](const NullDriverEntries& driver) {
+      driver.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr);
+    });
   }
 
+  // `over_bare`: the bare driver's call is taken off.
   template <typename Call>
-  bench::Cost measure(Call call) const {
+  void measure(const char* name, bool over_bare, Call call) const {
     const NullDriverEntries& exported = kExported;
     const NullDriverEntries& bare = *null_driver_entries();
-    return bench::compare(
-        effort_, [&] { call(exported); }, [&] { call(bare); });
-  }
-
-  static void print(const char* name, double nanoseconds) {
-    std::printf("%s %.2f\n", name, nanoseconds);
+    if (!request_.count.empty()) {
+      if (request_.count != name) return;
+      for (uint64_t i = 0; i < request_.effort.calls; ++i) call(request_.bare ? bare : exported);
+      return;
+    }
+    const bench::Cost cost = bench::compare(
+        request_.effort, [&] { call(exported); }, [&] { call(bare); });
+    std::printf("%s %.2f\n", name, over_bare ? cost.added_ns() : cost.hooked_ns);
     std::fflush(stdout);
   }
 
-  const bench::Effort effort_;
+  const Request request_;
   CUstream stream_ = nullptr;
   CUevent event_ = nullptr;
   CUdeviceptr buffers_[kBuffers] = {};
@@ -124,11 +136,14 @@ class HookCost {
 }  // namespace
 
 int main(int count, char** arguments) {
-  bench::Effort effort;
+  Request request;
   for (int i = 1; i + 1 < count; i += 2) {
     const uint64_t number = std::strtoull(arguments[i + 1], nullptr, 10);
-    if (std::strcmp(arguments[i], "--batches") == 0) effort.batches = number;
-    if (std::strcmp(arguments[i], "--calls") == 0) effort.calls = number;
+    if (std::strcmp(arguments[i], "--batches") == 0) request.effort.batches = number;
+    if (std::strcmp(arguments[i], "--calls") == 0) request.effort.calls = number;
+    if (std::strcmp(arguments[i], "--count") == 0) request.count = arguments[i + 1];
+    if (std::strcmp(arguments[i], "--way") == 0)
+      request.bare = std::strcmp(arguments[i + 1], "bare") == 0;
   }
   if (kExported.launch_kernel == null_driver_entries()->launch_kernel) {
     std::fprintf(stderr, "hook_cost: nothing stands before the driver; preload liboffload.so\n");
@@ -138,7 +153,7 @@ int main(int count, char** arguments) {
   std::thread([] {
     for (;;) pause();
   }).detach();
-  HookCost cost(effort);
+  HookCost cost(request);
   cost.launches();
   cost.allocations();
   cost.copies_and_events();

@@ -45,10 +45,11 @@ def written(value, unit):
 
 
 def numbers_table(measures):
-    lines = ["| measure | value | target |", "|---|---|---|"]
+    lines = ["| measure | value | target | instructions |", "|---|---|---|---|"]
     for row in measures:
         target = "" if row["target"] is None else f"≤ {written(row['target'], row['unit'])}"
-        lines.append(f"| {MEASURES[row['name']][2]} (`{row['name']}`) | {written(row['value'], row['unit'])} | {target} |")
+        count = "" if row["instructions"] is None else row["instructions"]
+        lines.append(f"| {MEASURES[row['name']][2]} (`{row['name']}`) | {written(row['value'], row['unit'])} | {target} | {count} |")
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +67,7 @@ def check(text, build):
         raise Wrong("the options in README.md are not those of `offload options --markdown`; "
                     "tests/bench/readme.py --build build write mends that")
     begin, end = section(text, "numbers")
-    rows = re.findall(r"^\| .* \(`(\w+)`\) \| (\S+).* \| (.*) \|$", text[begin:end], re.MULTILINE)
+    rows = re.findall(r"^\| .* \(`(\w+)`\) \| (\S+)[^|]* \| ([^|]*) \| [^|]*\|$", text[begin:end], re.MULTILINE)
     wanted = [(name, "" if target is None else f"≤ {written(target, unit)}")
               for name, (unit, target, _) in MEASURES.items()]
     if [(name, target) for name, _, target in rows] != wanted:
