@@ -17,7 +17,13 @@ namespace {
 constexpr int kNotSupported = 801;
 
 int not_modelled(const char* name, bool* said) {
-  if (!*said) say("%s is not modelled", name);
+  // NVIDIA's own runtime, linked statically, begins with it.
+  const bool of_runtime = std::strcmp(name, "cuGetExportTable") == 0;
+  if (!*said)
+    say("%s is not modelled%s", name,
+        of_runtime ? ": a program for the simulated GPU is linked with the shared runtime (nvcc "
+                     "-cudart shared)"
+                   : "");
   *said = true;
   return kNotSupported;
 }
