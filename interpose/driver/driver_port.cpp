@@ -167,14 +167,14 @@ void DriverPort::destroy_event(Event event) {
 
 Status DriverPort::record(Event event, const NativeStream& stream) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context);
+  const OwnCall call(device_.context, OwnCall::Kind::kSubmits);
   return status_of(real<Entry::cuEventRecord>()(native(event), native(stream)), "cuEventRecord",
                    kWaitInstead);
 }
 
 Status DriverPort::wait(const NativeStream& stream, Event event) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context);
+  const OwnCall call(device_.context, OwnCall::Kind::kSubmits);
   return status_of(real<Entry::cuStreamWaitEvent>()(native(stream), native(event), 0),
                    "cuStreamWaitEvent", kWaitInstead);
 }
@@ -221,7 +221,7 @@ NativeStream DriverPort::lane(Lane lane) {
 // of host memory in the other.
 Status DriverPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context);
+  const OwnCall call(device_.context, OwnCall::Kind::kSubmits);
   return status_of(real<Entry::cuMemcpyAsync>()(to, from, bytes, stream_of(lane)), "cuMemcpyAsync",
                    kRollBack);
 }

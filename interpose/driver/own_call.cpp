@@ -9,15 +9,24 @@
 
 namespace offload {
 namespace {
-constinit std::atomic<bool> capture_seen{false};
 constinit std::atomic<bool> forgetful{false};  // contexts change past our hooks: always ask
 }  // namespace
 
-OwnCall::OwnCall(CUcontext context) : was_inside_(this_thread.inside) {
+RelaxedCapture::RelaxedCapture(bool wanted) {
+  if (!wanted || this_thread.relaxed) return;
+  exchanged_ = real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_) == CUDA_SUCCESS;
+  this_thread.relaxed = exchanged_;
+}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (!exchanged_) return;
+  real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_);
+  this_thread.relaxed = false;
+}
+
+OwnCall::OwnCall(CUcontext context, Kind kind)
+    : was_inside_(this_thread.inside), relaxed_(kind == Kind::kAny) {
   this_thread.inside = true;
-  if (capture_seen.load(std::memory_order_relaxed)) {
-    relaxed_ = real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_) == CUDA_SUCCESS;
-  }
   if (current_context() == context) return;
   pushed_ = real<Entry::cuCtxPushCurrent_v2>()(context) == CUDA_SUCCESS;
   this_thread.context = context;
@@ -30,12 +39,7 @@ OwnCall::~OwnCall() {
     real<Entry::cuCtxPopCurrent_v2>()(&popped);
     this_thread.context_known = false;
   }
-  if (relaxed_) real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_);
   this_thread.inside = was_inside_;
-}
-
-void note_capture() {
-  capture_seen.store(true, std::memory_order_relaxed);
 }
 
 CUcontext current_context() {

@@ -61,6 +61,7 @@ enum class BufferState : uint32_t {
   kParked,    // freed, kept mapped for the next request of its size
   kResident,  // every piece RES: the only state in which an op may go on without the mutex
   kMoving,    // some piece EVG or HOST, or claimed
+  kHeld,      // freed, but a graph that is alive names it: nobody else gets it
 };
 
 inline constexpr int kUseSlots = 4;
@@ -78,9 +79,9 @@ struct Buffer {
   Address address = 0;
   uint64_t bytes = 0;     // asked for
   uint32_t granules = 0;  // mapped
-  uint32_t kept =
-      0;            // reasons why it may not move (exported, in a capture, encoded in a descriptor)
-  uint64_t id = 0;  // by birth
+  uint32_t kept = 0;      // reasons why it may not move (exported, encoded in a descriptor)
+  uint32_t held = 0;      // graphs and instances of graphs that name it: it stays where it is
+  uint64_t id = 0;        // by birth
   uint64_t birth_op = 0;
   uint64_t moved_bytes = 0;
   uint32_t live_index = 0;      // in Engine::live_
@@ -88,7 +89,7 @@ struct Buffer {
   bool rehearsed_away = false;  // would be in host memory, if anything were moved
   OwnVector<Piece> pieces;
   Fence fill;              // what gave it its extents
-  Fence parked;            // kParked
+  Fence parked;            // kParked, kHeld
   Buffer* next = nullptr;  // in the list of parked or recycled buffers
   Buffer* previous = nullptr;
 

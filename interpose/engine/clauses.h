@@ -46,6 +46,12 @@ enum class Clause {
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it
   kExternalFlag,          // nothing that may stand behind an external flag is waited for
+  kCaptureLeavesEvent,    // before a stream captures, an event is left for all that it was given
+  kCaptureUntouched,      // while it captures, nothing is recorded there and it is not made to wait
+  kThawPaysWaits,         // what it should have waited for meanwhile, it waits for afterwards
+  kGraphHolds,            // what a graph names does not move
+  kFreedIsHeld,           // what is freed while a graph names it goes to nobody else
+  kHeldGoesBehindUse,     // and then only behind the graph's launches
   kCount
 };
 

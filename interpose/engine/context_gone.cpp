@@ -11,6 +11,11 @@ void Engine::context_gone() {
   transfers_.forget_all();
   leaving_.clear();
   while (!live_.empty()) free_buffer(*live_.back(), Fence(), lock);
+  while (!freed_held_.empty()) {
+    Buffer& buffer = *freed_held_.back();
+    freed_held_.pop_back();
+    park(buffer, Fence());
+  }
   slabs_.for_each([&](Slab& slab) {
     for (uint32_t i = 0; i < slab.blocks.size(); ++i) {
       if (!slab.blocks[i].live) continue;

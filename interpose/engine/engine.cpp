@@ -97,7 +97,7 @@ bool Engine::describe(Address address, AllocationInfo* out) {
   const Buffer* buffer = window_.buffer_at(address);
   if (buffer == nullptr) return false;
   const BufferState state = buffer->state.load(std::memory_order_relaxed);
-  if (state == BufferState::kGone || state == BufferState::kParked) return false;
+  if (state != BufferState::kResident && state != BufferState::kMoving) return false;
   *out = {buffer->address, buffer->bytes, buffer->id};
   return address < out->base + out->bytes;
 }

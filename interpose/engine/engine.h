@@ -17,6 +17,7 @@
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/clauses.h"
 #include "interpose/engine/config.h"
+#include "interpose/engine/graph_hold.h"
 #include "interpose/engine/pins.h"
 #include "interpose/engine/port.h"
 #include "interpose/engine/streams.h"
@@ -53,6 +54,17 @@ class Engine {
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
 
+  // Around a capture: before the driver is asked to begin it (or to let the stream join one), and
+  // when the stream no longer captures. In between nothing of ours is recorded there and it is not
+  // made to wait. Called by a thread that may record on the stream.
+  void freeze(StreamIndex stream);
+  void thaw(StreamIndex stream);
+  bool frozen(StreamIndex stream);
+  uint32_t frozen_streams() const { return streams_.frozen_count(); }
+  // The frozen streams, for which the caller asks the driver whether they still capture.
+  OwnVector<StreamIndex> list_frozen();
+  NativeStream native(StreamIndex stream) const { return streams_.native(stream); }
+
   // --- Allocation. `bytes` > 0. kOutOfMemory only after all that may move has moved.
   Status allocate(uint64_t bytes, ThreadPins* pins, Address* out);  // cuMemAlloc
   Status allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pins,
@@ -85,6 +97,13 @@ class Engine {
   // The allocation around `address` may not move any more (exported, encoded in a descriptor). It
   // is restored first.
   Status keep(Address address, ThreadPins& pins);
+
+  // What `pins` name is brought home by the host, its content complete, and stays there until the
+  // hold is released. The pins are dropped. Anything but kOk: nothing was added.
+  Status hold(ThreadPins& pins, GraphHold* hold);
+  void hold_also(const GraphHold& from, GraphHold* to);
+  // Empties it. What was freed meanwhile may be used again behind every op that named it.
+  void release(GraphHold* hold);
 
   // Nothing moves from here on; what is evicted is restored now. The first reason is kept. Never
   // fails the program.
@@ -157,6 +176,7 @@ class Engine {
   // eviction.cpp
   uint64_t resident_bytes(const Buffer& buffer) const;
   bool evictable(const Buffer& buffer, bool waive_grace) const;
+  Fence use_fence(const Buffer& buffer);
   Fence leave_fence(const Buffer& buffer, bool waive_grace);
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
@@ -181,6 +201,11 @@ class Engine {
   void rehearse_return(Buffer& buffer, bool used);
   uint64_t rehearse_leaving(uint64_t bytes, bool waive_grace);
   void rehearse_room();
+
+  // graphs.cpp
+  bool hold_one(Buffer& buffer, GraphHold* added);
+  Status bring_home(const GraphHold& added, ThreadPins& pins, Lock& lock);
+  void release_one(const GraphHold::Held& held);
 
   // in_place.cpp
   Status show_slot(Buffer& buffer, Piece& piece, Lock& lock);
@@ -234,6 +259,7 @@ class Engine {
   // freeing.cpp
   Status free_with(Address base, Fence fence, Lock& lock);
   void free_buffer(Buffer& buffer, Fence fence, Lock& lock);
+  void park(Buffer& buffer, Fence fence);
   void dissolve(Buffer& buffer, const Fence& fence);
   Fence everything_submitted();
   void leave_address(AddressJob job);
@@ -299,7 +325,8 @@ class Engine {
 
   OwnVector<Buffer*> live_;  // movable buffers
   Buffer* recycled_ = nullptr;
-  OwnDeque<PieceJob> leaving_;  // EVG pieces by age of their eviction
+  OwnVector<Buffer*> freed_held_;  // kHeld
+  OwnDeque<PieceJob> leaving_;     // EVG pieces by age of their eviction
   OwnDeque<PieceJob> piece_jobs_;
   OwnDeque<AddressJob*> address_jobs_;
   Fence given_out_;        // what must pass before blocks that no stream allocated may be used

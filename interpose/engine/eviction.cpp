@@ -14,6 +14,7 @@ bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
   const bool half = state == BufferState::kMoving && resident_bytes(buffer) != 0;
   if (state != BufferState::kResident && !half) return false;
   if (buffer.kept != 0 || buffer.rehearsed_away) return false;
+  if (buffer.held != 0 && holds(Clause::kGraphHolds)) return false;
   const uint64_t named = buffer.last_op.load(std::memory_order_relaxed);
   if (named == 0 && !holds(Clause::kUnusedIsEvictable)) return false;
   if (waive_grace || !holds(Clause::kGrace)) return true;
@@ -29,22 +30,27 @@ uint64_t Engine::resident_bytes(const Buffer& buffer) const {
   return bytes;
 }
 
+// Every use on every stream.
+Fence Engine::use_fence(const Buffer& buffer) {
+  Fence fence;
+  for (const std::atomic<uint64_t>& slot : buffer.use) {
+    const uint64_t use = slot.load(std::memory_order_relaxed);
+    if (use == 0) continue;
+    const StreamIndex stream = static_cast<StreamIndex>(use >> 48) - 1;
+    if (!holds(Clause::kAllStreamsInLeave) && !fence.empty()) break;
+    fence.add(streams_.covering(stream, use & Buffer::kPositionMask, 0));
+  }
+  if (buffer.use_overflow.load(std::memory_order_relaxed)) fence.add(everything_submitted());
+  return fence;
+}
+
 // e1: every use on every stream, the fill, and every stream that ran an op during grace. What no op
 // has named may have been used all the same, through pointers that we cannot see, by any.
 Fence Engine::leave_fence(const Buffer& buffer, bool waive_grace) {
   Fence leave;
   const uint64_t last = buffer.last_op.load(std::memory_order_relaxed);
   const uint64_t grace_end = waive_grace ? streams_.ops() : last + config_.grace_ops;
-  if (holds(Clause::kUseInLeave)) {
-    for (const std::atomic<uint64_t>& slot : buffer.use) {
-      const uint64_t use = slot.load(std::memory_order_relaxed);
-      if (use == 0) continue;
-      const StreamIndex stream = static_cast<StreamIndex>(use >> 48) - 1;
-      if (!holds(Clause::kAllStreamsInLeave) && !leave.empty()) break;
-      leave.add(streams_.covering(stream, use & Buffer::kPositionMask, 0));
-    }
-    if (buffer.use_overflow.load(std::memory_order_relaxed)) leave.add(everything_submitted());
-  }
+  if (holds(Clause::kUseInLeave)) leave = use_fence(buffer);
   if (last == 0 && holds(Clause::kUnnamedMayBeUsed)) leave.add(everything_submitted());
   if (holds(Clause::kGraceStreams) && last != 0) {
     for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {

@@ -60,7 +60,7 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
   Buffer* buffer = window_.buffer_at(base);
   if (buffer == nullptr || buffer->address != base) return Status::kInvalid;
   const BufferState state = buffer->state.load(std::memory_order_relaxed);
-  if (state == BufferState::kGone || state == BufferState::kParked) return Status::kInvalid;
+  if (state != BufferState::kResident && state != BufferState::kMoving) return Status::kInvalid;
   free_buffer(*buffer, std::move(fence), lock);
   return Status::kOk;
 }
@@ -86,6 +86,17 @@ void Engine::free_buffer(Buffer& buffer, Fence fence, Lock& lock) {
     dissolve(buffer, fence);
     return;
   }
+  if (buffer.held != 0 && holds(Clause::kFreedIsHeld)) {
+    buffer.parked = std::move(fence);
+    buffer.state.store(BufferState::kHeld, std::memory_order_release);
+    freed_held_.push_back(&buffer);
+    return;
+  }
+  park(buffer, std::move(fence));
+}
+
+void Engine::park(Buffer& buffer, Fence fence) {
+  buffer.held = 0;
   buffer.parked = std::move(fence);
   buffer.state.store(BufferState::kParked, std::memory_order_release);
   statistics_.parked_bytes.add(buffer.granules * config_.granularity);
@@ -122,6 +133,7 @@ void Engine::dissolve(Buffer& buffer, const Fence& fence) {
   }
   window_.hide(buffer.address, buffer.granules);
   buffer.state.store(BufferState::kGone, std::memory_order_release);
+  buffer.held = 0;
   buffer.pieces.clear();
   buffer.fill.clear();
   buffer.parked.clear();

@@ -48,8 +48,9 @@ bool Engine::leaves_room_to_swap(uint32_t granules) const {
   if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
   uint64_t stays = slabs_.granules() + granules;
   uint64_t largest = 0;
+  for (const Buffer* buffer : freed_held_) stays += buffer->granules;
   for (const Buffer* buffer : live_) {
-    if (buffer->kept != 0) stays += buffer->granules;
+    if (buffer->kept != 0 || buffer->held != 0) stays += buffer->granules;
     largest = std::max<uint64_t>(largest, buffer->granules);
   }
   return (stays + largest) * config_.granularity <= extents_.capacity_bytes();
@@ -156,7 +157,9 @@ void Engine::describe_shortage(uint32_t granules, bool for_restore) {
     log_debug("  buffer %llu: %u of %u granules on the GPU%s%s, idle for %llu operations",
               static_cast<unsigned long long>(buffer->id), on_device, buffer->granules,
               pin_registry_.pinned(buffer) ? ", in use by an operation" : "",
-              buffer->kept != 0 ? ", kept" : "",
+              buffer->kept != 0   ? ", kept"
+              : buffer->held != 0 ? ", named by a graph"
+                                  : "",
               static_cast<unsigned long long>(streams_.ops() -
                                               buffer->last_op.load(std::memory_order_relaxed)));
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "interpose/engine/clauses.h"
+
 namespace offload {
 
 Streams::Streams(Port& port, Statistics& statistics) : port_(port), statistics_(statistics) {}
@@ -27,6 +29,7 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   fresh.per_thread = per_thread;
   fresh.live = true;
   fresh.known.clear();
+  fresh.owed.clear();
   return index;
 }
 
@@ -60,7 +63,13 @@ void Streams::destroyed(uint64_t id) {
   const auto known = by_id_.find(id);
   if (known == by_id_.end()) return;
   State& old = state(known->second);
-  mark(known->second, true);
+  if (old.frozen) {  // its capture ends with it, and what it was given before has its event
+    old.frozen = false;
+    old.owed.clear();
+    frozen_.fetch_sub(1, std::memory_order_relaxed);
+  } else {
+    mark(known->second, true);
+  }
   const uint64_t position = old.position.load(std::memory_order_acquire);
   const uint64_t marked = old.marks.empty() ? old.passed : old.marks.back().position;
   if (marked < position) finish_stream(old, position);
@@ -100,6 +109,7 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
     at.passed_op = std::max(at.passed_op, op);
     return;
   }
+  if (at.frozen) return;
   prune(at);
   const Event event = take_event();
   if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
@@ -151,6 +161,10 @@ bool Streams::knows(StreamIndex waiter, Point point) const {
 
 void Streams::wait(StreamIndex waiter, Point point) {
   if (point.position == 0 || knows(waiter, point)) return;
+  if (state(waiter).frozen) {
+    if (holds(Clause::kThawPaysWaits)) state(waiter).owed.add(point);
+    return;
+  }
   const Mark* mark = mark_at(point.stream, point.position, true);
   if (mark == nullptr) {  // no event can be had: let the host wait
     synchronize(point);
@@ -210,7 +224,7 @@ void Streams::synchronize_with(Point point, std::unique_lock<std::mutex>* lock) 
   Status status = Status::kOk;
   if (event != nullptr) {
     status = finish_event(event);
-  } else if (live) {
+  } else if (live && !at.frozen) {
     status = port_.synchronize_stream(native);
     if (status != Status::kOk) status = port_.synchronize_stream(native);
   }
@@ -239,6 +253,29 @@ void Streams::finish_stream(State& at, uint64_t position) {
   at.passed = std::max(at.passed, position);
 }
 
+void Streams::freeze(StreamIndex stream) {
+  State& at = state(stream);
+  if (at.frozen) return;
+  if (holds(Clause::kCaptureLeavesEvent)) {
+    mark(stream, true);
+    const uint64_t position = at.position.load(std::memory_order_acquire);
+    const uint64_t marked = at.marks.empty() ? at.passed : at.marks.back().position;
+    if (marked < position) finish_stream(at, position);
+  }
+  if (!holds(Clause::kCaptureUntouched)) return;
+  at.frozen = true;
+  frozen_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Streams::thaw(StreamIndex stream) {
+  State& at = state(stream);
+  if (!at.frozen) return;
+  at.frozen = false;
+  frozen_.fetch_sub(1, std::memory_order_relaxed);
+  wait(stream, at.owed);
+  at.owed.clear();
+}
+
 void Streams::external_wait_begin(StreamIndex stream) {
   mark(stream, true);
 }
@@ -265,7 +302,9 @@ bool Streams::external_wait_pending() {
   for (StreamIndex i = 2; i < count_; ++i) {
     State& at = state(i);
     if (!at.external_pending) continue;
-    if (!at.external_recorded && (!at.live || at.per_thread || !record_external(at))) continue;
+    if (!at.external_recorded && (!at.live || at.per_thread || at.frozen || !record_external(at))) {
+      continue;
+    }
     if (port_.query(at.external) != Status::kOk) continue;
     at.external_pending = false;
     --external_pending_;
@@ -314,8 +353,11 @@ void Streams::forget_all() {
     at.live = false;
     at.external = nullptr;
     at.external_pending = false;
+    at.frozen = false;
+    at.owed.clear();
   }
   external_pending_ = 0;
+  frozen_.store(0, std::memory_order_relaxed);
   by_id_.clear();
   free_events_.clear();
   free_timed_.clear();

@@ -104,6 +104,14 @@ class Streams {
     synchronize_with(point, &lock);
   }
 
+  // A capture begins: an event is left for all that the stream was given, and until thaw() nothing
+  // of ours touches it. What it is to wait for meanwhile it waits for then, before anything new can
+  // run on it. Both by a thread that may record on the stream.
+  void freeze(StreamIndex stream);
+  void thaw(StreamIndex stream);
+  bool frozen(StreamIndex stream) const { return state(stream).frozen; }
+  uint32_t frozen_count() const { return frozen_.load(std::memory_order_relaxed); }
+
   // Rule G. Between begin and end the op that waits for the host is forwarded.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
@@ -143,6 +151,8 @@ class Streams {
     Event external = nullptr;  // recorded behind an external wait, and reused
     bool external_pending = false;
     bool external_recorded = false;
+    bool frozen = false;
+    Fence owed;  // frozen: what it waits for once it no longer is
   };
   struct Exposed {
     Event begin;
@@ -172,6 +182,7 @@ class Streams {
   OwnVector<Event> free_timed_;
   OwnDeque<Exposed> exposed_;
   uint32_t external_pending_ = 0;
+  std::atomic<uint32_t> frozen_{0};
 };
 
 }  // namespace offload

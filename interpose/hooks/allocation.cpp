@@ -14,7 +14,7 @@ constexpr size_t kPitchAlignment = 512;
 template <Entry E>
 CUresult mem_alloc(CUdeviceptr* out, size_t bytes) {
   const void* caller = __builtin_return_address(0);
-  Session* active = session_that_serves(caller);
+  Session* active = session_that_serves_now(caller);
   if (active == nullptr || out == nullptr || bytes == 0)
     return by_driver(bytes, caller, [&] { return real<E>()(out, bytes); });
   return serve(*active, bytes, kNoStream, out);
@@ -24,7 +24,7 @@ template <Entry E>
 CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, size_t height,
                          unsigned element_bytes) {
   const void* caller = __builtin_return_address(0);
-  Session* active = session_that_serves(caller);
+  Session* active = session_that_serves_now(caller);
   const bool good = out != nullptr && pitch != nullptr && width_bytes != 0 && height != 0 &&
                     (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
                     width_bytes < SIZE_MAX - kPitchAlignment;

@@ -3,7 +3,7 @@
 // their first to their last byte.
 
 #include "interpose/hooks/define.h"
-#include "interpose/hooks/ranges.h"
+#include "interpose/hooks/node_names.h"
 
 namespace offload {
 namespace {
@@ -73,6 +73,27 @@ CUresult name_3d(Operation& operation, const Copy* copy) {
                     copy->srcZ,          copy->srcPitch,  copy->srcHeight};
   return name_ends(operation, to, from, {copy->WidthInBytes, copy->Height, copy->Depth});
 }
+
+}  // namespace
+
+CUresult name_copy(Operation& operation, const CUDA_MEMCPY3D* copy) {
+  const CUresult named = name_3d(operation, copy);
+  if (named != CUDA_SUCCESS || copy == nullptr || copy->Height != 1 || copy->Depth != 1)
+    return named;
+  const bool to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
+  if (to_array || copy->srcMemoryType == CU_MEMORYTYPE_ARRAY) return named;
+  const bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
+  const auto* source = from_host ? static_cast<const unsigned char*>(copy->srcHost)
+                                 : reinterpret_cast<const unsigned char*>(copy->srcDevice);
+  if (copy->dstMemoryType != CU_MEMORYTYPE_HOST && copy->srcY == 0 && copy->srcZ == 0 &&
+      copy->dstY == 0 && copy->dstZ == 0) {
+    watch_for_table(operation, copy->dstDevice + copy->dstXInBytes, source + copy->srcXInBytes,
+                    copy->WidthInBytes);
+  }
+  return named;
+}
+
+namespace {
 
 CUresult name_batch(Operation& operation, const CUdeviceptr* to, const CUdeviceptr* from,
                     const size_t* bytes, size_t count) {

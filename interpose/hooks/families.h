@@ -41,6 +41,15 @@
 #ifndef FAMILY_waits
 #define FAMILY_waits(...)
 #endif
+#ifndef FAMILY_capture
+#define FAMILY_capture(...)
+#endif
+#ifndef FAMILY_graphs
+#define FAMILY_graphs(...)
+#endif
+#ifndef FAMILY_graph_nodes
+#define FAMILY_graph_nodes(...)
+#endif
 #ifndef FAMILY_descriptors
 #define FAMILY_descriptors(...)
 #endif

@@ -2,10 +2,9 @@
 // Fills. The type of the value is the size of an element.
 
 #include "interpose/hooks/define.h"
-#include "interpose/hooks/ranges.h"
+#include "interpose/hooks/node_names.h"
 
 namespace offload {
-namespace {
 
 CUresult name_fill(Operation& operation, CUdeviceptr at, size_t row_bytes, size_t pitch,
                    size_t rows) {
@@ -13,8 +12,6 @@ CUresult name_fill(Operation& operation, CUdeviceptr at, size_t row_bytes, size_
   if (row_bytes == 0 || rows == 0) return CUDA_SUCCESS;
   return name_range(operation, at, (rows - 1) * pitch + row_bytes);
 }
-
-}  // namespace
 
 template <Entry E, typename Value>
 CUresult fill(CUdeviceptr at, Value value, size_t count) {

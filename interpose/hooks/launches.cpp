@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: what their arguments name.
 
+#include "interpose/driver/own_call.h"
 #include "interpose/hooks/define.h"
-#include "interpose/hooks/operation.h"
+#include "interpose/hooks/kernel_names.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/naming/scan.h"
 
@@ -12,6 +13,7 @@ namespace {
 // A kernel that was not launched before: often the first of a library that was loaded just now.
 const Layout* learn_layout(Operation& operation, CUfunction function) {
   look_for_bypasses(operation.session());
+  const RelaxedCapture relaxed;  // the first question may load the kernel
   const Layout* layout = operation.session().layouts.learn(function);
   if (!layout->known) {
     operation.session().give_up(Reason::no_layouts,
@@ -19,6 +21,8 @@ const Layout* learn_layout(Operation& operation, CUfunction function) {
   }
   return layout;
 }
+
+}  // namespace
 
 CUresult name_arguments(Operation& operation, CUfunction function, void** parameters,
                         void** extra) {
@@ -28,18 +32,27 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
     const void* block = nullptr;
     size_t bytes = 0;
     if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
-    operation.engine().name_words(operation.pins(), block, bytes);
+    operation.name_words(block, bytes);
     return CUDA_SUCCESS;
   }
   const Layout* layout = operation.session().layouts.find(function);
   if (layout == nullptr) [[unlikely]]
     layout = learn_layout(operation, function);
-  if (parameters != nullptr)
-    name_parameters(operation.engine(), operation.pins(), *layout, parameters);
+  if (parameters == nullptr) return CUDA_SUCCESS;
+  if (operation.recording()) [[unlikely]] {
+    name_parameters(*layout, parameters, [&](Address word) { operation.name(word); });
+  } else {
+    const Engine& engine = operation.engine();
+    ThreadPins& pins = operation.pins();
+    name_parameters(*layout, parameters, [&](Address word) { engine.name(pins, word); });
+  }
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+void look_for_device_updates(Session& session, CUlaunchAttributeID attribute) {
+  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) return;
+  session.give_up(Reason::unknown_entry, "the GPU is to change what nodes of a graph name");
+}
 
 template <Entry E>
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -57,6 +70,10 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, voi
                           void** extra) {
   if (config == nullptr) return real<E>()(config, function, parameters, extra);
   const auto name = [&](Operation& operation) {
+    if (operation.recording()) [[unlikely]] {
+      for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i)
+        look_for_device_updates(operation.session(), config->attrs[i].id);
+    }
     return name_arguments(operation, function, parameters, extra);
   };
   return operate<E>(config->hStream, name, config, function, parameters, extra);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <span>
 
 #include "interpose/driver/errors.h"
@@ -10,6 +11,105 @@
 #include "profiler/base/units.h"
 
 namespace offload {
+
+// What becomes of an operation that does not run now.
+struct Operation::Recording {
+  enum class For : uint8_t { kNothing, kGraph, kExec, kNode } what = For::kNothing;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CUgraphNode node = nullptr;
+  NodeNames names;
+};
+
+Operation::Recording& Operation::start_recording() {
+  recording_ = own_new<Recording>();
+  return *recording_;
+}
+
+void Operation::forget_recording() {
+  recording_->~Recording();
+  own_free(recording_);
+}
+
+void Operation::look_for_capture(CUstream stream, bool per_thread) {
+  stream = explicit_stream(stream, per_thread);
+  const CaptureState state = look_at(stream);
+  if (state.kind == CaptureState::Kind::kNone) return stream_is_free(session_, stream);
+  Recording& recording = start_recording();
+  if (state.kind == CaptureState::Kind::kRefuses) return;
+  recording.what = Recording::For::kGraph;
+  recording.graph = state.graph;
+}
+
+void Operation::record_for(CUgraph graph) {
+  Recording& recording = start_recording();
+  recording.what = Recording::For::kGraph;
+  recording.graph = graph;
+}
+
+void Operation::record_for(CUgraphExec exec) {
+  Recording& recording = start_recording();
+  recording.what = Recording::For::kExec;
+  recording.exec = exec;
+}
+
+void Operation::record_for(CUgraphNode node) {
+  Recording& recording = start_recording();
+  recording.what = Recording::For::kNode;
+  recording.node = node;
+}
+
+void Operation::record(CUdeviceptr address) {
+  if (session_.engine.owns(address)) recording_->names.words.push_back(address);
+}
+
+void Operation::record_wait() {
+  if (recording_ != nullptr) recording_->names.waits = true;
+}
+
+void Operation::record_table(const TableCopy& copy) {
+  if (recording_ == nullptr) return;
+  recording_->names.copies.push_back(copy);
+  name_table(copy);
+}
+
+// Its words now, if the host can read them. What it holds when a graph is launched is looked at
+// then.
+void Operation::name_table(const TableCopy& copy) {
+  if (!session_.engine.owns(reinterpret_cast<CUdeviceptr>(copy.from)))
+    name_words(copy.from, copy.bytes);
+}
+
+void Operation::name_words(const void* words, size_t bytes) {
+  if (recording_ == nullptr) return session_.engine.name_words(pins_, words, bytes);
+  const auto* at = static_cast<const unsigned char*>(words);
+  for (size_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
+    Address word;
+    std::memcpy(&word, at + i, sizeof(word));
+    record(word);
+  }
+}
+
+CUresult Operation::begin_recording() {
+  if (table_bytes_ != 0) record_table({table_to_, table_from_, table_bytes_});
+  const NodeNames& names = recording_->names;
+  Status status = Status::kOk;
+  switch (recording_->what) {
+    case Recording::For::kNothing:  // the driver refuses it
+      break;
+    case Recording::For::kGraph:
+      status = session_.graphs.record(recording_->graph, names, pins_);
+      break;
+    case Recording::For::kExec:
+      status = session_.graphs.record(recording_->exec, names, pins_);
+      break;
+    case Recording::For::kNode:
+      status = session_.graphs.record(recording_->node, names, pins_);
+      break;
+  }
+  if (status != Status::kOk) return refuse(status);
+  return CUDA_SUCCESS;
+}
 
 // Events of one context cannot be recorded on another's streams, so such an operation cannot be put
 // in order with ours. What the driver is about to refuse needs no order.

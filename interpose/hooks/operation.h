@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One operation of the program on its way through: name what it uses, begin, forward, end.
+// One operation of the program on its way through: name what it uses, begin, forward, end. On a
+// stream that captures nothing happens now: what it names is brought home, and stays there while
+// the graph lives. So it is for a node that the program makes by hand.
 
 #include "interpose/driver/table.h"
+#include "interpose/graphs/captures.h"
 #include "interpose/hooks/device_memory.h"
 #include "interpose/life/session.h"
 
@@ -11,8 +14,29 @@ namespace offload {
 class Operation {
  public:
   explicit Operation(Session& session) : session_(session), pins_(session.pins()) {}
+  ~Operation() {
+    if (recording_ != nullptr) [[unlikely]]
+      forget_recording();
+  }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
 
-  void name(CUdeviceptr address) { session_.engine.name(pins_, address); }
+  // Whether `stream` captures, while captures may be open. Before anything is named.
+  void look_for_capture(CUstream stream, bool per_thread);
+  // What is named becomes a part of this, and begin() and end() are about that.
+  void record_for(CUgraph graph);
+  void record_for(CUgraphExec exec);
+  void record_for(CUgraphNode node);
+  bool recording() const { return recording_ != nullptr; }
+
+  void name(CUdeviceptr address) {
+    if (recording_ != nullptr) [[unlikely]]
+      return record(address);
+    session_.engine.name(pins_, address);
+  }
+  void name_words(const void* words, size_t bytes);
+  // It waits for what the host does later. For a node only.
+  void record_wait();
   Engine& engine() { return session_.engine; }
   Session& session() { return session_; }
   ThreadPins& pins() { return pins_; }
@@ -21,6 +45,8 @@ class Operation {
   // All that was named is on the device and stays while the operation is submitted. Not
   // CUDA_SUCCESS: answer with that, the operation is over.
   CUresult begin(CUstream stream, bool per_thread) {
+    if (recording_ != nullptr) [[unlikely]]
+      return begin_recording();
     stream_ = session_.stream(stream, per_thread);
     if (!is_followed(stream_)) [[unlikely]]
       return begin_unfollowed();
@@ -32,6 +58,10 @@ class Operation {
   }
   // With the driver's answer, which it returns.
   CUresult end(CUresult result) {
+    if (recording_ != nullptr) [[unlikely]] {
+      note_result(result);
+      return result;
+    }
     statistics().operations.add();
     if (is_followed(stream_)) {
       session_.engine.end_op(pins_, stream_);
@@ -53,12 +83,21 @@ class Operation {
   void drop() { pins_.clear(); }
   StreamIndex stream() const { return stream_; }
 
+  void record_table(const TableCopy& copy);
+  void name_table(const TableCopy& copy);
+
  private:
+  struct Recording;
+  Recording& start_recording();
+  void forget_recording();
+  void record(CUdeviceptr address);
+  CUresult begin_recording();
   CUresult begin_unfollowed();
   CUresult refuse(Status status);
 
   Session& session_;
   ThreadPins& pins_;
+  Recording* recording_ = nullptr;
   StreamIndex stream_ = kForeignStream;
   CUdeviceptr table_to_ = 0;
   const void* table_from_ = nullptr;
@@ -72,6 +111,8 @@ inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
   Session* active = session();
   if (active == nullptr) return real<E>()(arguments...);
   Operation operation(*active);
+  if (captures_watched()) [[unlikely]]
+    operation.look_for_capture(stream, RealType<E>::per_thread);
   if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) {
     operation.drop();
     return wrong;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/ranges.h"
 
+#include "interpose/driver/own_call.h"
+
 namespace offload {
 namespace {
 
@@ -13,6 +15,7 @@ bool host_can_read(const void* at) {
   const auto address = reinterpret_cast<CUdeviceptr>(at);
   unsigned type = 0;
   void* host = nullptr;
+  const RelaxedCapture relaxed(captures_watched());
   if (real<Entry::cuPointerGetAttribute>()(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) !=
       CUDA_SUCCESS)
     return true;

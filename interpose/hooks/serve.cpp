@@ -2,6 +2,7 @@
 #include "interpose/hooks/serve.h"
 
 #include "interpose/driver/errors.h"
+#include "interpose/graphs/captures.h"
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/life/fail_closed.h"
@@ -26,6 +27,14 @@ Session* session_that_serves(const void* caller) {
     return nullptr;
   }
   return session_for_allocation();
+}
+
+Session* session_that_serves_now(const void* caller) {
+  if (captures_watched() && captures_want_allocations()) [[unlikely]] {
+    statistics().passed_through(PassThrough::capture);
+    return nullptr;
+  }
+  return session_that_serves(caller);
 }
 
 CUresult served_by_driver(CUresult result, const void* caller) {

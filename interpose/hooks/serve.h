@@ -10,6 +10,9 @@ namespace offload {
 // The session that serves this caller's allocations; null: the driver does.
 Session* session_that_serves(const void* caller);
 
+// The same for cuMemAlloc and its like, which a capture may want to be the driver's.
+Session* session_that_serves_now(const void* caller);
+
 // On `stream`, or for cuMemAlloc on kNoStream. Out of memory has been said.
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out);
 

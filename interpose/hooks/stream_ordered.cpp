@@ -13,6 +13,11 @@ namespace {
 Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, CUstream stream,
                            bool per_thread, StreamIndex* index) {
   if (out == nullptr || bytes == 0) return nullptr;
+  if (captures_watched() &&
+      look_at(explicit_stream(stream, per_thread)).kind != CaptureState::Kind::kNone) [[unlikely]] {
+    statistics().passed_through(PassThrough::capture);
+    return nullptr;  // a node of the graph allocates it
+  }
   Session* active = session_that_serves(caller);
   if (active == nullptr) return nullptr;
   *index = active->stream(stream, per_thread);
@@ -48,6 +53,10 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   Session* active = session();
   if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address, stream);
   if (!active->engine.owns(address)) return real<E>()(address, stream);
+  // A capture frees only what a graph has allocated.
+  if (captures_watched() && look_at(explicit_stream(stream, RealType<E>::per_thread)).kind !=
+                                CaptureState::Kind::kNone) [[unlikely]]
+    return CUDA_ERROR_INVALID_VALUE;
   const StreamIndex index = active->stream(stream, RealType<E>::per_thread);
   if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer
   // A stream that we cannot follow: the host waits for all of them.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream ends: its handle may be another stream's tomorrow.
+// A stream ends: its handle may be another stream's tomorrow. A stream waits: it may capture from
+// there on.
 
+#include "interpose/graphs/captures.h"
 #include "interpose/hooks/define.h"
 #include "interpose/life/session.h"
 
@@ -14,7 +16,19 @@ CUresult stream_destroy(CUstream stream) {
     active->engine.stream_destroyed(id);
   }
   forget_streams();
-  return real<E>()(stream);
+  const CUresult result = real<E>()(stream);
+  if (captures_watched()) [[unlikely]]
+    captured_stream_destroyed(stream);
+  return result;
+}
+
+// What waits for an event of a capture joins it.
+template <Entry E>
+CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) {
+  if (!captures_watched()) [[likely]]
+    return real<E>()(stream, event, flags);
+  const MayCapture around(explicit_stream(stream, RealType<E>::per_thread));
+  return real<E>()(stream, event, flags);
 }
 
 }  // namespace offload

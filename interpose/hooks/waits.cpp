@@ -3,7 +3,7 @@
 // waited for by us. And flags in device memory, written in stream order.
 
 #include "interpose/hooks/define.h"
-#include "interpose/hooks/operation.h"
+#include "interpose/hooks/node_names.h"
 
 namespace offload {
 namespace {
@@ -16,11 +16,14 @@ CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
   Session* active = session();
   if (active == nullptr) return real<E>()(arguments...);
   Operation operation(*active);
+  if (captures_watched()) [[unlikely]]
+    operation.look_for_capture(stream, RealType<E>::per_thread);
   name(operation);
+  operation.record_wait();
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
-  const bool followed = is_followed(operation.stream());
+  const bool followed = !operation.recording() && is_followed(operation.stream());
   if (followed) active->engine.external_wait_begin(operation.stream());
   const CUresult result = real<E>()(arguments...);
   if (followed) active->engine.external_wait_end(operation.stream());
@@ -37,6 +40,17 @@ bool writes(const CUstreamBatchMemOpParams& operation) {
 }
 
 }  // namespace
+
+bool name_memory_operations(Operation& operation, const CUstreamBatchMemOpParams* operations,
+                            unsigned count) {
+  bool any_wait = false;
+  for (unsigned i = 0; i < count; ++i) {
+    any_wait |= waits(operations[i]);
+    if (waits(operations[i])) operation.name(operations[i].waitValue.address);
+    if (writes(operations[i])) operation.name(operations[i].writeValue.address);
+  }
+  return any_wait;
+}
 
 template <Entry E>
 CUresult stream_wait_value_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
@@ -69,10 +83,7 @@ CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOp
   bool any_wait = false;
   for (unsigned i = 0; i < count; ++i) any_wait |= waits(operations[i]);
   const auto name = [=](Operation& operation) {
-    for (unsigned i = 0; i < count; ++i) {
-      if (waits(operations[i])) operation.name(operations[i].waitValue.address);
-      if (writes(operations[i])) operation.name(operations[i].writeValue.address);
-    }
+    name_memory_operations(operation, operations, count);
     return CUDA_SUCCESS;
   };
   return any_wait ? operate_waiting<E>(stream, name, stream, count, operations, flags)

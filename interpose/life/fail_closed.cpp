@@ -2,11 +2,9 @@
 #include "interpose/life/fail_closed.h"
 
 #include <cstdio>
-#include <cstring>
 
 #include "interpose/doors/bypass.h"
 #include "interpose/doors/traps.h"
-#include "interpose/driver/own_call.h"
 #include "interpose/life/session.h"
 #include "interpose/life/start.h"
 #include "profiler/base/log.h"
@@ -17,17 +15,11 @@ namespace {
 constexpr size_t kSentenceBytes = 160;
 constinit std::atomic<bool> unguarded{false};
 
-bool begins_capture(const char* entry) {
-  return std::strncmp(entry, "cuStreamBeginCapture", 20) == 0;
-}
-
 bool trapped_entry_called(const char* entry) {
-  if (begins_capture(entry)) note_capture();
   Session* active = session();
   if (active == nullptr)
     return false;  // there is nothing of ours that it could touch; it may be called again
-  statistics().passed_through(begins_capture(entry) ? PassThrough::capture
-                                                    : PassThrough::unknown_entry);
+  statistics().passed_through(PassThrough::unknown_entry);
   log_debug("the program called %s", entry);
   char sentence[kSentenceBytes];
   std::snprintf(sentence, sizeof(sentence),

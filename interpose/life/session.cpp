@@ -4,6 +4,7 @@
 #include "interpose/driver/errors.h"
 #include "interpose/driver/peers.h"
 #include "interpose/driver/table.h"
+#include "interpose/graphs/captures.h"
 #include "interpose/life/exit.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/make_session.h"
@@ -42,6 +43,7 @@ Session::Session(const Device& device_found, const EngineConfig& engine_config, 
       config(engine_config),
       port(device_found),
       engine(port, engine_config, policy, statistics()),
+      graphs(engine),
       layouts(&ask_driver) {}
 
 Status Session::open() {
@@ -128,6 +130,7 @@ Session* session_for_allocation() {
   const std::lock_guard lock(making);
   Session* made = active_session.load(std::memory_order_acquire);
   if (made == nullptr) {
+    const RelaxedCapture relaxed;
     this_thread.inside = true;
     made = make_session();
     this_thread.inside = false;
@@ -172,6 +175,7 @@ void a_context_died() {
 }
 
 void context_died(CUcontext context) {
+  captured_context_died(context);
   Session* active = active_session.load(std::memory_order_acquire);
   if (active == nullptr || active->device.context != context) return;
   if (!active_session.compare_exchange_strong(active, nullptr, std::memory_order_acq_rel)) return;

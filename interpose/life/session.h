@@ -9,6 +9,7 @@
 #include "interpose/driver/device.h"
 #include "interpose/driver/driver_port.h"
 #include "interpose/engine/engine.h"
+#include "interpose/graphs/graph_names.h"
 #include "interpose/life/thread_state.h"
 #include "interpose/life/worker.h"
 #include "interpose/naming/layouts.h"
@@ -59,6 +60,7 @@ struct Session {
   const EngineConfig config;
   DriverPort port;
   Engine engine;
+  GraphNames graphs;
   Layouts layouts;
   Worker worker;
   CUmemoryPool default_pool = nullptr;

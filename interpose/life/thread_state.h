@@ -21,7 +21,10 @@ struct ThreadState {
   };
   static constexpr size_t kCachedStreams = 8;
 
-  bool inside = false;         // in our own call of the driver: hooks forward
+  bool inside = false;          // in our own call of the driver: hooks forward
+  bool relaxed = false;         // its capture mode is relaxed, by us
+  bool safe_calls_only = true;  // its capture mode, as the program set it, is the global one
+
   bool context_known = false;  // `context` is what is current on this thread
   void* context = nullptr;
   uint32_t allocations = 0;

@@ -6,6 +6,7 @@
 
 #include "interpose/driver/driver_port.h"
 #include "interpose/driver/errors.h"
+#include "interpose/driver/own_call.h"
 #include "interpose/driver/table.h"
 #include "interpose/engine/engine.h"
 #include "interpose/life/thread_state.h"
@@ -65,6 +66,7 @@ void Worker::count() {
 void* Worker::run(void* self) {
   auto& worker = *static_cast<Worker*>(self);
   this_thread.inside = true;
+  const RelaxedCapture relaxed;
   real<Entry::cuCtxSetCurrent>()(worker.context_);
   this_thread.context = worker.context_;
   this_thread.context_known = true;

@@ -12,16 +12,16 @@
 
 namespace offload {
 
-// Arguments as an array of pointers, one per parameter.
-inline void name_parameters(const Engine& engine, ThreadPins& pins, const Layout& layout,
-                            void* const* parameters) {
+// Arguments as an array of pointers, one per parameter. `name` is given each word.
+template <typename Name>
+inline void name_parameters(const Layout& layout, void* const* parameters, Name&& name) {
   for (uint32_t i = 0; i < layout.runs; ++i) {
     const WordRun run = layout.run[i];
     const char* at = static_cast<const char*>(parameters[run.parameter]) + run.first;
     for (uint32_t word = 0; word < run.words; ++word, at += sizeof(Address)) {
       Address address;
       std::memcpy(&address, at, sizeof(address));
-      engine.name(pins, address);
+      name(address);
     }
   }
 }

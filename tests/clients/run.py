@@ -21,7 +21,6 @@ EXPECTED = {
     "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "too-much": {"lines": ["out of memory"]},
     "peer-access": {"lines": ["a context other than"], "environment": {"SIMGPU_DEVICES": "2"}},
-    "capture": {"lines": ["cuStreamBeginCapture"], "holds": ["pass_through['capture'] > 0", "copies_in > 0"]},
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},

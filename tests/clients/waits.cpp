@@ -202,7 +202,7 @@ void unknown_entry(Client& client) {
 // Fetched, as runtimes fetch hundreds, and never called: nothing changes.
 void unknown_entry_not_called(Client& client) {
   CHECK(client.cuda.other("cuSimgpuUnknownA") != nullptr);
-  CHECK(client.cuda.other("cuGraphLaunch") != nullptr);
+  CHECK(client.cuda.other("cuCtxFromGreenCtx") != nullptr);
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
   for (size_t i = 0; i < buffers.size(); ++i)
     client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));

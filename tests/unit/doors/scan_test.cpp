@@ -63,7 +63,8 @@ class Scan : public testing::Test {
   std::string launch(const std::vector<ParameterInfo>& layout, std::vector<void*> arguments) {
     parameters = layout;
     Layouts layouts(&ask);
-    name_parameters(*engine_, *pins_, *layouts.learn(this), arguments.data());
+    name_parameters(*layouts.learn(this), arguments.data(),
+                    [this](Address word) { engine_->name(*pins_, word); });
     return named();
   }
 

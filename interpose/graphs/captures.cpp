@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/graphs/captures.h"
+
+#include <mutex>
+#include <utility>
+
+#include "interpose/driver/own_call.h"
+#include "interpose/driver/table.h"
+#include "interpose/life/session.h"
+
+namespace offload {
+
+constinit std::atomic<uint32_t> captures_watched_{0};
+
+namespace {
+
+constexpr size_t kMost = 64;
+
+struct OpenCapture {
+  CUstream stream = nullptr;  // null: none
+  CUcontext context = nullptr;
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  bool owns_graph = false;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  const ThreadState* thread = nullptr;
+};
+
+// Below the engine's mutex in no order: neither is held while the other is taken.
+constinit std::mutex mutex;
+constinit OpenCapture open[kMost]{};
+constinit uint32_t open_count = 0;
+constinit uint32_t uncounted = 0;  // more than fit: never forgotten
+constinit uint32_t under_way = 0;  // calls that may begin one
+
+void watch(const Session* active) {
+  const uint32_t frozen = active != nullptr ? active->engine.frozen_streams() : 0;
+  captures_watched_.store(open_count + uncounted + under_way + frozen, std::memory_order_relaxed);
+}
+
+bool blocking(CUstream stream) {
+  unsigned flags = 0;
+  return real<Entry::cuStreamGetFlags>()(stream, &flags) == CUDA_SUCCESS &&
+         (flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
+void freeze(Session& active, CUstream stream) {
+  const StreamIndex index = active.stream(stream, false);
+  if (is_followed(index)) active.engine.freeze(index);
+}
+
+// The special handles mean something in the session's context only, and the thread's own stream
+// can be asked about by its thread alone.
+void thaw_all(Session& active) {
+  for (const StreamIndex index : active.engine.list_frozen()) {
+    const auto stream = static_cast<CUstream>(active.engine.native(index).stream);
+    if (stream == CU_STREAM_PER_THREAD) continue;
+    const OwnCall call(active.device.context, OwnCall::Kind::kSubmits);
+    if (look_at(stream).kind == CaptureState::Kind::kNone) active.engine.thaw(index);
+  }
+}
+
+bool over(const OpenCapture& capture) {
+  if (capture.stream == CU_STREAM_PER_THREAD && capture.thread != &this_thread) return false;
+  const CaptureState state = look_at(capture.stream);
+  if (state.kind == CaptureState::Kind::kActive) return state.id != capture.id;
+  return state.kind == CaptureState::Kind::kNone;
+}
+
+// Forgets the captures for which `gone` is true, and what their graphs named, which went with them.
+template <typename Gone>
+void forget_captures(Session* active, Gone&& gone) {
+  OpenCapture ended[kMost];
+  size_t count = 0;
+  {
+    const std::lock_guard lock(mutex);
+    for (OpenCapture& capture : open) {
+      if (capture.stream == nullptr || !gone(capture)) continue;
+      ended[count++] = capture;
+      capture = {};
+      --open_count;
+    }
+    watch(active);
+  }
+  for (size_t i = 0; i < count && active != nullptr; ++i) {
+    if (ended[i].owns_graph) active->graphs.release(active->graphs.take(ended[i].graph));
+  }
+}
+
+// Streams that have left a capture are used again.
+void look_around(Session* active) {
+  if (active != nullptr) thaw_all(*active);
+  const std::lock_guard lock(mutex);
+  watch(active);
+}
+
+}  // namespace
+
+CaptureState look_at(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CaptureState state;
+  const CUresult result = real<Entry::cuStreamGetCaptureInfo_v2>()(stream, &status, &state.id,
+                                                                   &state.graph, nullptr, nullptr);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    state.kind = CaptureState::Kind::kRefuses;
+  } else if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
+    state.kind = CaptureState::Kind::kRefuses;
+  } else if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+    state.kind = CaptureState::Kind::kActive;
+  }
+  return state;
+}
+
+MayCapture::MayCapture(CUstream stream) : session_(session()), stream_(stream) {
+  {
+    const std::lock_guard lock(mutex);
+    ++under_way;
+    watch(session_);
+  }
+  if (session_ == nullptr || look_at(stream).kind != CaptureState::Kind::kNone) return;
+  freeze(*session_, stream);
+  // The default stream waits for blocking streams, and must not meet one that captures.
+  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze(*session_, CU_STREAM_LEGACY);
+}
+
+MayCapture::~MayCapture() {
+  {
+    const std::lock_guard lock(mutex);
+    --under_way;
+  }
+  if (session_ != nullptr && look_at(stream_).kind == CaptureState::Kind::kNone)
+    stream_is_free(*session_, stream_);
+  look_around(session_);
+}
+
+void capture_began(CUstream stream, CUstreamCaptureMode mode, bool owns_graph) {
+  const CaptureState state = look_at(stream);
+  const std::lock_guard lock(mutex);
+  for (OpenCapture& free : open) {
+    if (free.stream != nullptr) continue;
+    free = {stream, current_context(), state.id, state.graph, owns_graph, mode, &this_thread};
+    ++open_count;
+    return;
+  }
+  ++uncounted;
+}
+
+EndCapture::EndCapture(CUstream stream) : session_(session()) {
+  if (session_ == nullptr) return;
+  {
+    const std::lock_guard lock(mutex);
+    for (const OpenCapture& capture : open) {
+      const bool mine = stream != CU_STREAM_PER_THREAD || capture.thread == &this_thread;
+      if (capture.stream == stream && mine && capture.owns_graph) graph_ = capture.graph;
+    }
+  }
+  if (graph_ != nullptr) taken_ = session_->graphs.take(graph_);
+}
+
+void EndCapture::ended(CUgraph graph) {
+  bool goes_on = false;
+  for (OpenCapture& capture : open) {
+    OpenCapture looked;
+    {
+      const std::lock_guard lock(mutex);
+      looked = capture;
+    }
+    if (looked.stream == nullptr) continue;
+    if (!over(looked)) {
+      goes_on = goes_on || looked.graph == graph_;
+      continue;
+    }
+    const std::lock_guard lock(mutex);
+    if (capture.stream != looked.stream || capture.id != looked.id) continue;
+    capture = {};
+    --open_count;
+  }
+  if (graph_ != nullptr) {
+    if (graph != nullptr || goes_on) {
+      session_->graphs.put_back(graph != nullptr ? graph : graph_, std::move(taken_));
+    } else {
+      session_->graphs.release(std::move(taken_));
+    }
+  }
+  look_around(session_);
+}
+
+void captured_stream_destroyed(CUstream stream) {
+  Session* active = session();
+  forget_captures(active,
+                  [stream](const OpenCapture& capture) { return capture.stream == stream; });
+  look_around(active);
+}
+
+void captured_context_died(CUcontext context) {
+  forget_captures(session(),
+                  [context](const OpenCapture& capture) { return capture.context == context; });
+}
+
+void note_capture_mode(CUstreamCaptureMode mode) {
+  this_thread.safe_calls_only = mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+bool captures_want_allocations() {
+  const std::lock_guard lock(mutex);
+  if (uncounted != 0) return true;
+  for (const OpenCapture& capture : open) {
+    if (capture.stream == nullptr) continue;
+    if (capture.thread == &this_thread) return true;
+    if (capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL && this_thread.safe_calls_only) return true;
+  }
+  return false;
+}
+
+void stream_is_free(Session& session, CUstream stream) {
+  {
+    const std::lock_guard lock(mutex);
+    if (under_way != 0) return;  // it may be about to capture
+  }
+  const StreamIndex index = session.stream(stream, false);
+  if (!is_followed(index) || !session.engine.frozen(index)) return;
+  session.engine.thaw(index);
+  const std::lock_guard lock(mutex);
+  watch(&session);
+}
+
+}  // namespace offload

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and their instances: made, launched, updated, gone. What their nodes name:
+// graph_nodes.cpp.
+
+#include <utility>
+
+#include "interpose/hooks/define.h"
+#include "interpose/hooks/operation.h"
+
+namespace offload {
+namespace {
+
+template <Entry E, typename... Arguments>
+CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
+  const CUresult result = real<E>()(exec, graph, arguments...);
+  Session* active = session();
+  if (result == CUDA_SUCCESS && active != nullptr && exec != nullptr)
+    active->graphs.add(graph, *exec);
+  return result;
+}
+
+// What kernels launch cannot be seen.
+void launched_by_device(unsigned long long flags) {
+  Session* active = session();
+  if (active == nullptr || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0) return;
+  active->give_up(Reason::unknown_entry, "a graph is to be launched from the GPU");
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult graph_instantiate_old(CUgraphExec* exec, CUgraph graph, CUgraphNode* node, char* log,
+                               size_t log_bytes) {
+  return instantiate<E>(exec, graph, node, log, log_bytes);
+}
+
+template <Entry E>
+CUresult graph_instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  launched_by_device(flags);
+  return instantiate<E>(exec, graph, flags);
+}
+
+template <Entry E>
+CUresult graph_instantiate_with_params(CUgraphExec* exec, CUgraph graph,
+                                       CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  if (parameters != nullptr) launched_by_device(parameters->flags);
+  return instantiate<E>(exec, graph, parameters);
+}
+
+// One operation that names all that the nodes name. All of it is at home already, but for what
+// tables of pointers have come to name since.
+template <Entry E>
+CUresult graph_launch(CUgraphExec exec, CUstream stream) {
+  Session* active = session();
+  if (active == nullptr) return real<E>()(exec, stream);
+  Operation operation(*active);
+  if (captures_watched()) [[unlikely]]
+    operation.look_for_capture(stream, RealType<E>::per_thread);
+  bool waits = false;
+  OwnVector<TableCopy> copies;
+  active->graphs.look(exec, [&](const NodeNames& names) {
+    for (const Address word : names.words) operation.name(word);
+    copies.insert(copies.end(), names.copies.begin(), names.copies.end());
+    waits = waits || names.waits;
+  });
+  for (const TableCopy& copy : copies) {
+    operation.record_table(copy);
+    operation.name_table(copy);
+  }
+  if (waits) operation.record_wait();
+  if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
+      refused != CUDA_SUCCESS)
+    return refused;
+  if (operation.recording()) return operation.end(real<E>()(exec, stream));
+  for (const TableCopy& copy : copies) active->engine.data_copied(copy.to, copy.from, copy.bytes);
+  const bool flagged = waits && is_followed(operation.stream());
+  if (flagged) active->engine.external_wait_begin(operation.stream());
+  const CUresult result = real<E>()(exec, stream);
+  if (flagged) active->engine.external_wait_end(operation.stream());
+  return operation.end(result);
+}
+
+template <Entry E, typename... Arguments>
+CUresult graph_exec_update(CUgraphExec exec, CUgraph graph, Arguments... arguments) {
+  const CUresult result = real<E>()(exec, graph, arguments...);
+  Session* active = session();
+  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.replace(graph, exec);
+  return result;
+}
+
+template <Entry E>
+CUresult graph_clone(CUgraph* clone, CUgraph graph) {
+  const CUresult result = real<E>()(clone, graph);
+  Session* active = session();
+  if (result == CUDA_SUCCESS && active != nullptr && clone != nullptr)
+    active->graphs.add(graph, *clone);
+  return result;
+}
+
+// What is launched still runs: what it names goes to others behind it.
+template <Entry E, typename Handle>
+CUresult graph_destroy(Handle handle) {
+  Session* active = session();
+  if (active == nullptr) return real<E>()(handle);
+  GraphNames::Record taken = active->graphs.take(handle);
+  const CUresult result = real<E>()(handle);
+  if (result == CUDA_SUCCESS) {
+    active->graphs.release(std::move(taken));
+  } else {
+    active->graphs.put_back(handle, std::move(taken));
+  }
+  return result;
+}
+
+template <Entry E>
+CUresult graph_destroy_node(CUgraphNode node) {
+  if (Session* active = session()) active->graphs.forget_nodes();
+  return real<E>()(node);
+}
+
+}  // namespace offload
+
+#define FAMILY_graphs DEFINE_HOOK
+#include "interpose/hooks/families.h"

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a kernel's arguments name: of a launch, or of a node of a graph.
+
+#include "interpose/hooks/operation.h"
+
+namespace offload {
+
+// Arguments as cuLaunchKernel takes them.
+CUresult name_arguments(Operation& operation, CUfunction function, void** parameters, void** extra);
+
+// Nodes whose arguments other kernels will change, which cannot be seen.
+void look_for_device_updates(Session& session, CUlaunchAttributeID attribute);
+
+}  // namespace offload

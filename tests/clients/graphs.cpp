@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures and graphs: what they name stays, and all else goes on moving.
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "tests/clients/client.h"
+
+namespace clients {
+namespace {
+
+constexpr uint32_t kCrowd = 24;
+constexpr int kSteps = 4;
+
+// The entries around captures and graphs, as a runtime asks for them.
+struct Graphs {
+  explicit Graphs(const Client& client) {
+    const auto ask = [&](const char* base, auto& entry) {
+      entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(client.cuda.other(base));
+      CHECK(entry != nullptr);
+    };
+    ask("cuStreamBeginCapture", begin);
+    ask("cuStreamEndCapture", end);
+    ask("cuStreamIsCapturing", is_capturing);
+    ask("cuThreadExchangeStreamCaptureMode", exchange_mode);
+    ask("cuGraphInstantiateWithFlags", instantiate);
+    ask("cuGraphLaunch", launch);
+    ask("cuGraphExecUpdate", update);
+    ask("cuGraphExecDestroy", destroy_exec);
+    ask("cuGraphDestroy", destroy);
+    ask("cuGraphCreate", create);
+    ask("cuGraphClone", clone);
+    ask("cuGraphAddKernelNode", add_kernel);
+    ask("cuGraphAddMemcpyNode", add_memcpy);
+    ask("cuGraphAddMemsetNode", add_memset);
+    ask("cuGraphAddChildGraphNode", add_child);
+    ask("cuGraphKernelNodeSetParams", set_kernel);
+    ask("cuGraphExecKernelNodeSetParams", set_exec_kernel);
+  }
+  CUgraphExec instance(CUgraph graph) const {
+    CUgraphExec exec = nullptr;
+    CHECK_CUDA(instantiate(&exec, graph, 0));
+    return exec;
+  }
+
+  CUresult (*begin)(CUstream, CUstreamCaptureMode);
+  CUresult (*end)(CUstream, CUgraph*);
+  CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus*);
+  CUresult (*exchange_mode)(CUstreamCaptureMode*);
+  CUresult (*instantiate)(CUgraphExec*, CUgraph, unsigned long long);
+  CUresult (*launch)(CUgraphExec, CUstream);
+  CUresult (*update)(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*);
+  CUresult (*destroy_exec)(CUgraphExec);
+  CUresult (*destroy)(CUgraph);
+  CUresult (*create)(CUgraph*, unsigned);
+  CUresult (*clone)(CUgraph*, CUgraph);
+  CUresult (*add_kernel)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                         const CUDA_KERNEL_NODE_PARAMS*);
+  CUresult (*add_memcpy)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_MEMCPY3D*,
+                         CUcontext);
+  CUresult (*add_memset)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                         const CUDA_MEMSET_NODE_PARAMS*, CUcontext);
+  CUresult (*add_child)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraph);
+  CUresult (*set_kernel)(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
+  CUresult (*set_exec_kernel)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
+};
+
+CUstream new_stream(Client& client, unsigned flags = CU_STREAM_NON_BLOCKING) {
+  CUstream stream = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&stream, flags));
+  return stream;
+}
+
+CUevent new_event(Client& client) {
+  CUevent event = nullptr;
+  CHECK_CUDA(client.cuda.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  return event;
+}
+
+// A stash of layers between two launches of the graph, larger than the cap: it leaves and returns.
+void eager_part(Client& client, CUdeviceptr sum, std::vector<uint32_t>& wanted, int step) {
+  std::vector<CUdeviceptr> stash;
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    stash.push_back(client.allocate());
+    client.fill(stash.back(), 1000 * i + static_cast<uint32_t>(step));
+  }
+  for (uint32_t i = kCrowd; i-- > 0;) {
+    client.mix(sum, stash[i]);
+    mix_on_host(wanted, filled(1000 * i + static_cast<uint32_t>(step)));
+  }
+  client.disperse(stash);
+}
+
+// A training step of which a part is a graph, captured when what it names has left.
+void capture_replay(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const CUdeviceptr weights = client.allocate();
+  const CUdeviceptr input = client.allocate();
+  const CUdeviceptr state = client.allocate();
+  client.fill(weights, 5);
+  client.fill(input, 50);
+  client.fill(state, 500);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 1);
+  std::vector<uint32_t> w = filled(5), in = filled(50), st = filled(500), total = filled(1);
+  eager_part(client, sum, total, 0);
+
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  client.mix(state, input);
+  client.mix(weights, state);
+  CUstreamCaptureStatus status{};
+  CHECK_CUDA(graphs.is_capturing(client.stream, &status));
+  CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.destroy(graph));
+  client.expect(weights, w);  // nothing has run yet
+
+  for (int step = 1; step < kSteps; ++step) {
+    client.fill(input, static_cast<uint32_t>(7 * step));
+    in = filled(static_cast<uint32_t>(7 * step));
+    CHECK_CUDA(graphs.launch(exec, client.stream));
+    mix_on_host(st, in);
+    mix_on_host(w, st);
+    client.mix(sum, weights);
+    mix_on_host(total, w);
+    eager_part(client, sum, total, step);
+  }
+  client.expect(weights, w);
+  client.expect(state, st);
+  client.expect(sum, total);
+  // The last launch may still run when its instance goes; what it names may leave only behind it.
+  CHECK_CUDA(graphs.launch(exec, client.stream));
+  mix_on_host(st, in);
+  mix_on_host(w, st);
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  const std::vector<CUdeviceptr> others = client.crowd(kCrowd);
+  client.expect(weights, w);
+  client.expect(state, st);
+  client.disperse(others);
+}
+
+// The capture spreads to a second stream and comes back. The streams are blocking ones: while they
+// capture, the default stream must not be touched by anybody, though it was in use before.
+void forked_capture(Client& client) {
+  const Graphs graphs(client);
+  const CUstream first = new_stream(client, CU_STREAM_DEFAULT);
+  const CUstream second = new_stream(client, CU_STREAM_DEFAULT);
+  const CUevent fork = new_event(client);
+  const CUevent join = new_event(client);
+  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);  // on the default stream
+  client.stream = second;
+  const CUdeviceptr right = client.allocate();
+  client.fill(right, 9);
+  client.stream = first;
+  const CUdeviceptr left = client.allocate();
+  client.fill(left, 8);
+  std::vector<uint32_t> l = filled(8), r = filled(9);
+
+  CHECK_CUDA(graphs.begin(first, CU_STREAM_CAPTURE_MODE_RELAXED));
+  client.mix(left, buffers[0]);
+  CHECK_CUDA(client.cuda.cuEventRecord(fork, first));
+  CHECK_CUDA(client.cuda.cuStreamWaitEvent(second, fork, 0));
+  client.stream = second;
+  for (uint32_t i = 1; i < 4; ++i) client.mix(right, buffers[i]);  // each has left
+  CHECK_CUDA(client.cuda.cuEventRecord(join, second));
+  CHECK_CUDA(client.cuda.cuStreamWaitEvent(first, join, 0));
+  client.stream = first;
+  client.mix(left, right);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(first, &graph));
+
+  const CUgraphExec exec = graphs.instance(graph);
+  for (int step = 0; step < kSteps; ++step) {
+    CHECK_CUDA(graphs.launch(exec, step % 2 == 0 ? first : second));
+    mix_on_host(l, filled(0));
+    for (uint32_t i = 1; i < 4; ++i) mix_on_host(r, filled(1000 * i));
+    mix_on_host(l, r);
+    client.stream = nullptr;
+    for (uint32_t i = 4; i < kCrowd; ++i) client.fill(buffers[i], 1000 * i);  // others leave
+  }
+  client.expect(left, l);
+  client.expect(right, r);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  CHECK_CUDA(graphs.destroy(graph));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  client.disperse(buffers);
+}
+
+// While one thread captures in the strictest mode, another allocates in stream order and works on
+// more than fits: our calls on its behalf are forbidden ones, and must not spoil the capture.
+void capture_beside_thread(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  std::atomic<int> turn{0};
+  std::thread other([&] {
+    Client beside = client;
+    CHECK_CUDA(beside.cuda.cuCtxSetCurrent(client.context));
+    beside.stream = new_stream(beside);
+    const CUevent done = new_event(beside);
+    std::vector<uint32_t> own = filled(4);
+    CUdeviceptr mine = 0;
+    while (turn.load() == 0) std::this_thread::yield();
+    CHECK_CUDA(beside.cuda.cuMemAllocAsync(&mine, kBytes, beside.stream));
+    beside.fill(mine, 4);
+    for (uint32_t i = 0; i < kCrowd; ++i) {
+      CUdeviceptr scratch = 0;
+      CHECK_CUDA(beside.cuda.cuMemAllocAsync(&scratch, kBytes, beside.stream));
+      beside.fill(scratch, 11 * i);
+      beside.mix(mine, scratch);
+      mix_on_host(own, filled(11 * i));
+      beside.mix(mine, buffers[i]);
+      mix_on_host(own, filled(1000 * i));
+      CHECK_CUDA(beside.cuda.cuMemFreeAsync(scratch, beside.stream));
+    }
+    CHECK_CUDA(beside.cuda.cuEventRecord(done, beside.stream));
+    turn = 2;
+    while (turn.load() == 2) std::this_thread::yield();
+    beside.expect(mine, own);
+    CHECK_CUDA(beside.cuda.cuMemFreeAsync(mine, beside.stream));
+  });
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  client.mix(sum, buffers[0]);
+  turn = 1;
+  while (turn.load() != 2) std::this_thread::yield();
+  client.mix(sum, buffers[1]);  // away again
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  turn = 3;
+  other.join();
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.launch(exec, client.stream));
+  std::vector<uint32_t> wanted = filled(3);
+  mix_on_host(wanted, filled(0));
+  mix_on_host(wanted, filled(1000));
+  client.expect(sum, wanted);
+  client.disperse(buffers);
+}
+
+CUgraph capture_mix(Client& client, const Graphs& graphs, CUdeviceptr to, CUdeviceptr from) {
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  client.mix(to, from);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  return graph;
+}
+
+// An instance is updated by another graph, many times: what only the earlier ones named may leave
+// again, or there is no room soon.
+void graph_update(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  std::vector<uint32_t> wanted = filled(3);
+  CUgraphExec exec = nullptr;
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    const CUgraph graph = capture_mix(client, graphs, sum, buffers[i]);
+    if (exec == nullptr) {
+      exec = graphs.instance(graph);
+    } else {
+      CUgraphExecUpdateResultInfo info{};
+      CHECK_CUDA(graphs.update(exec, graph, &info));
+    }
+    CHECK_CUDA(graphs.destroy(graph));
+    CHECK_CUDA(graphs.launch(exec, client.stream));
+    mix_on_host(wanted, filled(1000 * i));
+  }
+  client.expect(sum, wanted);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  client.disperse(buffers);
+}
+
+// A graph made by hand: kernel, copy, fill, a child, a clone, and parameters set afterwards.
+void graph_by_hand(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  const CUdeviceptr copy = client.allocate();
+  client.fill(sum, 3);
+  uint32_t words = kWords;
+  const auto kernel = [&](void** arguments) {
+    CUDA_KERNEL_NODE_PARAMS node{};
+    node.func = client.function("mix");
+    node.gridDimX = 4;
+    node.blockDimX = 64;
+    node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+    node.kernelParams = arguments;
+    return node;
+  };
+  CUdeviceptr from = buffers[0];
+  void* arguments[] = {&sum, &from, &words};
+  CUgraph child = nullptr;
+  CUgraphNode mixing = nullptr;
+  CHECK_CUDA(graphs.create(&child, 0));
+  CUDA_KERNEL_NODE_PARAMS node = kernel(arguments);
+  CHECK_CUDA(graphs.add_kernel(&mixing, child, nullptr, 0, &node));
+
+  CUgraph graph = nullptr;
+  CUgraphNode filling = nullptr, inner = nullptr, copying = nullptr, last = nullptr;
+  CHECK_CUDA(graphs.create(&graph, 0));
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = buffers[1];
+  fill.elementSize = 4;
+  fill.value = 77;
+  fill.width = kWords;
+  fill.height = 1;
+  CHECK_CUDA(graphs.add_memset(&filling, graph, nullptr, 0, &fill, client.context));
+  CHECK_CUDA(graphs.add_child(&inner, graph, &filling, 1, child));
+  CUDA_MEMCPY3D move{};
+  move.srcMemoryType = move.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  move.srcDevice = buffers[2];
+  move.dstDevice = copy;
+  move.WidthInBytes = kBytes;
+  move.Height = move.Depth = 1;
+  CHECK_CUDA(graphs.add_memcpy(&copying, graph, &inner, 1, &move, client.context));
+  from = buffers[1];
+  CHECK_CUDA(graphs.add_kernel(&last, graph, &copying, 1, &node));
+  CUgraph clone = nullptr;
+  CHECK_CUDA(graphs.clone(&clone, graph));
+  CHECK_CUDA(graphs.destroy(child));
+
+  std::vector<uint32_t> wanted = filled(3);
+  const std::vector<uint32_t> sevens(kWords, 77);
+  const auto run = [&](CUgraphExec exec, const std::vector<uint32_t>& at_last) {
+    CHECK_CUDA(graphs.launch(exec, client.stream));
+    mix_on_host(wanted, filled(0));
+    mix_on_host(wanted, at_last);
+    for (uint32_t i = 3; i < kCrowd; ++i) client.fill(buffers[i], 1000 * i);
+  };
+  const CUgraphExec exec = graphs.instance(graph);
+  run(exec, sevens);
+  from = buffers[3];
+  CHECK_CUDA(graphs.set_exec_kernel(exec, last, &node));
+  run(exec, filled(3000));
+  from = buffers[4];
+  CHECK_CUDA(graphs.set_kernel(last, &node));
+  const CUgraphExec other = graphs.instance(graph);
+  CHECK_CUDA(graphs.destroy(graph));
+  run(other, filled(4000));
+  run(exec, filled(3000));
+  const CUgraphExec cloned = graphs.instance(clone);
+  CHECK_CUDA(graphs.destroy(clone));
+  run(cloned, sevens);
+  client.expect(sum, wanted);
+  client.expect(buffers[1], sevens);
+  client.expect(copy, filled(2000));
+  for (const CUgraphExec each : {exec, other, cloned}) CHECK_CUDA(graphs.destroy_exec(each));
+  for (uint32_t i = 3; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
+// What a graph that is alive names is not given to others when it is freed; once the graph has
+// gone, it is.
+void freed_while_graph_lives(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  const CUdeviceptr named = client.allocate();
+  client.fill(named, 30);
+  const CUgraph graph = capture_mix(client, graphs, named, sum);
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.destroy(graph));
+  client.free(named);
+  CHECK_RESULT(client.cuda.cuMemFree(named), CUDA_ERROR_INVALID_VALUE);
+  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (const CUdeviceptr at : buffers) CHECK(at != named);
+  CHECK_CUDA(graphs.launch(exec, client.stream));  // into memory that is nobody's
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+  CHECK_CUDA(graphs.launch(exec, client.stream));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  // Eight times what fits, each used while the one before may still be: the freed one is among
+  // them.
+  bool again = false;
+  for (int round = 0; round < 8; ++round) {
+    buffers = client.crowd(kCrowd);
+    for (const CUdeviceptr at : buffers) again = again || at == named;
+    for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+    client.disperse(buffers);
+  }
+  CHECK(again);
+}
+
+// A capture that the program spoils itself gets the driver's codes, and what it named moves again.
+void capture_invalidated(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  std::vector<uint32_t> wanted = filled(3);
+  CUgraph graph = nullptr;
+  // More in all than fits: each attempt must give back what it named.
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    client.mix(sum, buffers[i]);
+    CHECK_RESULT(client.cuda.cuStreamSynchronize(client.stream),
+                 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    uint32_t words = kWords, seed = 1;
+    CUdeviceptr to = sum;
+    void* arguments[] = {&to, &words, &seed};
+    CHECK_RESULT(client.cuda.cuLaunchKernel(client.function("fill"), 4, 1, 1, 64, 1, 1, 0,
+                                            client.stream, arguments, nullptr),
+                 CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_RESULT(graphs.end(client.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK(graph == nullptr);
+    client.mix(sum, buffers[i]);
+    mix_on_host(wanted, filled(1000 * i));
+  }
+  // Not this thread's to end, and the capture goes on.
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  client.mix(sum, buffers[0]);
+  std::thread([&] {
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    CUgraph none = nullptr;
+    CHECK_RESULT(graphs.end(client.stream, &none), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  }).join();
+  // Memory of ours is not a graph's to free, and what a capture allocates is the driver's.
+  CHECK_RESULT(client.cuda.cuMemFreeAsync(buffers[1], client.stream), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr scratch = 0;
+  CHECK_CUDA(client.cuda.cuMemAllocAsync(&scratch, kBytes, client.stream));
+  client.fill(scratch, 70);
+  client.mix(sum, scratch);
+  CHECK_CUDA(client.cuda.cuMemFreeAsync(scratch, client.stream));
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.launch(exec, client.stream));
+  mix_on_host(wanted, filled(0));
+  mix_on_host(wanted, filled(70));
+  client.expect(sum, wanted);
+  // Never ended: its stream goes instead.
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  client.mix(sum, buffers[2]);
+  CHECK_CUDA(client.cuda.cuStreamDestroy(client.stream));
+  client.stream = new_stream(client);
+  client.free(client.allocate());  // a call that a capture would not allow
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
+// A table of pointers whose copy is a node: what it holds when the graph is launched is what
+// counts.
+void captured_table(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  CUdeviceptr table = client.allocate(256);
+  client.fill(sum, 3);
+  void* page = nullptr;
+  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096, 0));
+  auto* entries = static_cast<CUdeviceptr*>(page);
+  entries[0] = buffers[0];
+  entries[1] = buffers[1];
+  uint32_t count = 2;
+  uint32_t words = kWords;
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK_CUDA(client.cuda.cuMemcpyHtoDAsync(table, entries, 16, client.stream));
+  client.launch(client.function("mix_table"), {&sum, &table, &count, &words}, {8, 8, 4, 4});
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  std::vector<uint32_t> wanted = filled(3);
+  for (uint32_t i = 2; i + 1 < kCrowd; i += 2) {
+    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+    entries[0] = buffers[i];
+    entries[1] = buffers[i + 1];
+    CHECK_CUDA(graphs.launch(exec, client.stream));
+    mix_on_host(wanted, filled(1000 * i));
+    mix_on_host(wanted, filled(1000 * (i + 1)));
+    for (uint32_t other = 0; other < i; ++other) client.fill(buffers[other], 1000 * other);
+  }
+  client.expect(sum, wanted);
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  CHECK_CUDA(graphs.destroy(graph));
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
+}  // namespace
+
+const std::vector<Scenario> kGraphScenarios = {
+    {"capture-replay", &capture_replay},
+    {"forked-capture", &forked_capture},
+    {"capture-beside-thread", &capture_beside_thread},
+    {"graph-update", &graph_update},
+    {"graph-by-hand", &graph_by_hand},
+    {"freed-while-graph-lives", &freed_while_graph_lives},
+    {"capture-invalidated", &capture_invalidated},
+    {"captured-table", &captured_table},
+};
+
+}  // namespace clients
