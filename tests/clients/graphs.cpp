@@ -440,6 +440,21 @@ void capture_invalidated(Client& client) {
   mix_on_host(wanted, filled(0));
   mix_on_host(wanted, filled(70));
   client.expect(sum, wanted);
+  // What a capture in the strictest mode forbids is forbidden, and what a relaxed one allows is
+  // not.
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CUdeviceptr at = 0;
+  CHECK_RESULT(client.cuda.cuMemAlloc(&at, kBytes), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CHECK_RESULT(graphs.end(client.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  CHECK_CUDA(graphs.exchange_mode(&mode));
+  at = client.allocate();
+  CHECK_CUDA(graphs.exchange_mode(&mode));
+  client.mix(sum, at);
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  CHECK_CUDA(graphs.destroy(graph));
+  client.free(at);
   // Never ended: its stream goes instead.
   CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   client.mix(sum, buffers[2]);

@@ -33,6 +33,7 @@ struct Item {
 struct Queue {
   std::string name;
   bool is_lane = false;
+  bool captures = false;  // nothing of the engine's may come here
   std::deque<Item> items;
 };
 

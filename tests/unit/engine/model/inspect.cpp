@@ -62,6 +62,7 @@ std::string EngineTest::dump_unlocked(Engine& engine) {
   };
   for (const Buffer* buffer : engine.live_) buffer_line(*buffer, "buffer");
   engine.parking_.for_each([&](const Buffer& buffer) { buffer_line(buffer, "parked"); });
+  for (const Buffer* buffer : engine.freed_held_) buffer_line(*buffer, "held");
   engine.slabs_.for_each([&](const Slab& slab) {
     text += "slab: " + std::to_string(slab.granules) + " granules, " + std::to_string(slab.live) +
             " live blocks\n";
@@ -124,7 +125,7 @@ void EngineTest::check(Engine& engine, model::Memory& memory) {
     slot_bytes += slot->granules * granularity;
   };
 
-  const auto check_buffer = [&](const Buffer& buffer, bool parked) {
+  const auto check_buffer = [&](const Buffer& buffer, BufferState wanted) {
     bool all_resident = true;
     uint64_t offset = 0;
     for (uint32_t i = 0; i < buffer.pieces.size(); ++i) {
@@ -160,9 +161,11 @@ void EngineTest::check(Engine& engine, model::Memory& memory) {
     }
     expect_same(offset, buffer.granules * granularity, "the sum of a buffer's pieces");
     const BufferState state = buffer.state.load();
-    if (parked) {
-      expect(state == BufferState::kParked && all_resident, "a parked buffer's state");
+    if (wanted == BufferState::kParked || wanted == BufferState::kHeld) {
+      expect(state == wanted && all_resident, "a parked or held buffer's state");
+      expect((buffer.held != 0) == (wanted == BufferState::kHeld), "how many graphs name a buffer");
     } else {
+      expect(buffer.held == 0 || all_resident, "a buffer that a graph names is away");
       expect(state == (all_resident ? BufferState::kResident : BufferState::kMoving),
              "a buffer's state");
     }
@@ -171,12 +174,13 @@ void EngineTest::check(Engine& engine, model::Memory& memory) {
   for (size_t i = 0; i < engine.live_.size(); ++i) {
     expect_same(engine.live_[i]->live_index, i, "a buffer's place in the list");
     live += engine.live_[i]->bytes;
-    check_buffer(*engine.live_[i], false);
+    check_buffer(*engine.live_[i], BufferState::kResident);
   }
+  for (const Buffer* buffer : engine.freed_held_) check_buffer(*buffer, BufferState::kHeld);
   uint64_t parked = 0;
   engine.parking_.for_each([&](const Buffer& buffer) {
     parked += buffer.granules;
-    check_buffer(buffer, true);
+    check_buffer(buffer, BufferState::kParked);
   });
   expect_same(parked, engine.parking_.granules(), "parked granules");
   expect_same(parked * granularity, engine.statistics_.parked_bytes.get(), "parked bytes");

@@ -47,6 +47,14 @@ Queue& ModelPort::queue_of(const NativeStream& stream) {
   return *static_cast<Queue*>(stream.stream);
 }
 
+// What is recorded on a stream that captures, or waited for by it, becomes a part of the program's
+// graph, or spoils it.
+Queue& ModelPort::usable(const NativeStream& stream) {
+  Queue& queue = queue_of(stream);
+  if (queue.captures) fail(Failure::Kind::kMisuse, queue.name + " captures, and is touched");
+  return queue;
+}
+
 Status ModelPort::reserve(uint64_t bytes, Address* out) {
   *out = device_.memory().reserve(bytes);
   return Status::kOk;
@@ -122,7 +130,7 @@ Status ModelPort::record(Event event, const NativeStream& stream) {
   }
   auto mark = std::make_shared<Mark>();
   known(event).last = mark;
-  device_.submit(queue_of(stream), {.run = {}, .records = mark, .waits_for = nullptr});
+  device_.submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
   device_.schedule().at(Schedule::Point::kSubmit, device_);
   return Status::kOk;
 }
@@ -134,7 +142,7 @@ Status ModelPort::wait(const NativeStream& stream, Event event) {
   const std::shared_ptr<Mark>& last = known(event).last;
   if (last == nullptr || last->done) return Status::kOk;
   if (say) say("wait of " + queue_of(stream).name + " for " + last->queue->name);
-  device_.submit(queue_of(stream), {.run = {}, .records = nullptr, .waits_for = last});
+  device_.submit(usable(stream), {.run = {}, .records = nullptr, .waits_for = last});
   return Status::kOk;
 }
 
@@ -183,7 +191,7 @@ Status ModelPort::synchronize_stream(const NativeStream& stream) {
     return status;
   }
   auto mark = std::make_shared<Mark>();
-  device_.submit(queue_of(stream), {.run = {}, .records = mark, .waits_for = nullptr});
+  device_.submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
   return wait_for(mark);
 }
 

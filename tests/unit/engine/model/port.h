@@ -96,6 +96,7 @@ class ModelPort final : public Port {
   Status enter(Call call, Schedule::Point point);
   ModelEvent& known(Event event);
   Queue& queue_of(const NativeStream& stream);
+  Queue& usable(const NativeStream& stream);
   Status wait_for(const std::shared_ptr<Mark>& mark);
   uint64_t checksum(Address at, uint64_t bytes);
 

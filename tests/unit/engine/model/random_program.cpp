@@ -135,6 +135,7 @@ class RandomProgram {
   void settle() {
     World& w = *world_;
     while (!flags_.empty()) set_oldest_flag();
+    if (capturing_ >= 0) w.end_capture(capturing_);
     for (size_t i = 0; i < static_cast<size_t>(Call::kCount); ++i) {
       w.port.fail_by_chance(static_cast<Call>(i), 0, 1);
     }
@@ -143,7 +144,8 @@ class RandomProgram {
 
   void action() {
     const uint64_t what = below(100);
-    if (what < 50) return some_op();
+    if (what < 45) return some_op();
+    if (what < 50) return some_graph();
     if (what < 68) return some_allocation();
     if (what < 82) return some_free();
     if (what < 88) {
@@ -161,6 +163,7 @@ class RandomProgram {
     }
     if (what < 97) return other_streams();
     if (what < 98) return read_back();
+    if (what < 99) return some_capture();
     if (flavour_ == Flavour::kFlags && flags_.size() < 3) {
       world_->wait_for_flag(any_stream(), next_flag_);
       flags_.push_back(next_flag_++);
@@ -172,7 +175,7 @@ class RandomProgram {
       const int index = static_cast<int>(below(world_->streams()));
       const World::Stream& chosen = world_->stream(index);
       const bool others = chosen.per_thread && chosen.thread != world_->thread();
-      if (chosen.live && !others) return index;
+      if (chosen.live && !others && capturing_ != index) return index;
     }
   }
 
@@ -196,8 +199,18 @@ class RandomProgram {
   uint64_t room() {
     const uint64_t device =
         settings_.card_granules != 0 ? settings_.card_granules : settings_.device_granules;
-    const uint64_t slabs = EngineTest::slab_granules(*world_->engine);
-    return device > slabs ? device - slabs : 0;
+    const uint64_t stays = EngineTest::slab_granules(*world_->engine) + held_granules();
+    return device > stays ? device - stays : 0;
+  }
+  // What graphs keep where it is.
+  uint64_t held_granules() {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < world_->graphs(); ++i) {
+      const World::Graph& graph = world_->graph(static_cast<int>(i));
+      for (const World::Graph::Operand& operand : graph.operands)
+        sum += graph.live ? (operand.bytes + kGranule - 1) / kGranule * 9 / 8 + 1 : 0;
+    }
+    return sum;
   }
   // Nobody else pins anything, nothing fails, and host memory is plenty.
   bool must_succeed() const {
@@ -285,6 +298,69 @@ class RandomProgram {
     for (const Arg& arg : args) release(arg);
   }
 
+  // A stream captures for a while; what it would have been given goes into a graph.
+  void some_capture() {
+    if (threaded() || world_->streams() < 2) return;  // between a thread's steps it may not begin
+    if (capturing_ >= 0) {
+      world_->end_capture(capturing_);
+      capturing_ = -1;
+      return;
+    }
+    const int stream = any_stream();
+    if (stream == 0) return;
+    world_->begin_capture(stream);
+    capturing_ = stream;
+  }
+
+  // Makes a graph, launches one, or destroys one.
+  void some_graph() {
+    World& w = *world_;
+    std::vector<int> graphs;
+    for (size_t i = 0; i < w.graphs(); ++i) {
+      if (w.graph(static_cast<int>(i)).live && busy_graphs_.count(static_cast<int>(i)) == 0)
+        graphs.push_back(static_cast<int>(i));
+    }
+    const bool may_make = graphs.size() < 2 && held_granules() * 4 < room();
+    if (may_make && (graphs.empty() || below(3) == 0)) return make_graph();
+    if (graphs.empty()) return;
+    const int graph = graphs[below(graphs.size())];
+    if (below(4) == 0) return w.destroy_graph(graph);
+    launch(graph);
+  }
+
+  void make_graph() {
+    World& w = *world_;
+    std::vector<Arg> args;
+    for (uint64_t i = 0, count = 1 + below(2); i < count; ++i) {
+      const int index = any_tensor(true);
+      if (index < 0 || granules_of(index) == 0 || granules_of(index) * 3 > room()) continue;
+      if (!w.tensor(index).written || (!args.empty() && args[0].tensor == index)) continue;
+      args.push_back(below(2) == 0 ? update(index) : read(index));
+    }
+    if (args.empty()) return;
+    for (const Arg& arg : args) claim(arg);
+    if (w.try_make_graph(args) < 0) ++refused_;
+    for (const Arg& arg : args) release(arg);
+  }
+
+  void launch(int graph) {
+    World& w = *world_;
+    const std::vector<Arg> args = w.graph(graph).args;
+    for (const Arg& arg : args) {
+      const bool used = users_.count(arg.tensor) != 0;
+      const bool being_freed = std::find(live_.begin(), live_.end(), arg.tensor) == live_.end();
+      if (w.tensor(arg.tensor).live && (used || being_freed)) return;
+    }
+    for (const Arg& arg : args) claim(arg);
+    busy_graphs_.insert(graph);
+    if (w.try_launch(graph, any_stream()) != Status::kOk) {
+      ++refused_;
+      if (must_succeed()) fail(Failure::Kind::kRefused, "a launch of what is at home");
+    }
+    busy_graphs_.erase(graph);
+    for (const Arg& arg : args) release(arg);
+  }
+
   // Readers count up, a writer is -1.
   void claim(const Arg& arg) {
     if (arg.mode == Mode::kNothing) return;
@@ -326,7 +402,7 @@ class RandomProgram {
     }
     if (threaded() || !flags_.empty()) return;
     const int index = any_stream();
-    if (index != 0) w.destroy_stream(index);
+    if (index != 0 && capturing_ < 0) w.destroy_stream(index);
   }
 
   void set_oldest_flag() {
@@ -344,6 +420,8 @@ class RandomProgram {
   std::vector<int> live_;
   std::map<int, int> users_;
   std::vector<int> flags_;
+  std::set<int> busy_graphs_;
+  int capturing_ = -1;  // the stream that captures
   int next_flag_ = 0;
   size_t working_ = 1;
   bool own_streams_ = false;  // each thread has a per-thread stream

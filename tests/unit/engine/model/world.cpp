@@ -73,6 +73,7 @@ World::World(const Settings& settings, Schedule& schedule)
 
 World::~World() {
   engine.reset();
+  graphs_.clear();
   free_own_heap();
 }
 
@@ -206,7 +207,8 @@ void World::free_async(int index, int stream_number) {
   if (free_inside(old.address, index_of(stream_number)) != Status::kOk) {
     fail(Failure::Kind::kRefused, "free_async");
   }
-  ++stream(stream_number).submitted;
+  old.writer = {stream_number, ++stream(stream_number).submitted};
+  old.readers.clear();
   step();
 }
 

@@ -109,6 +109,17 @@ class World {
   void wait_for_flag(int stream, int flag);
   // A copy from the host that writes the addresses of `named` into a table, as the hooks tell it.
   void copy_table(int stream, int table, const std::vector<int>& named);
+  // The stream captures, and nothing of the engine's may touch it, until it no longer does.
+  void begin_capture(int stream);
+  void end_capture(int stream);
+  // A graph of one node that does this, made now and launched later, as an op in one go. What its
+  // node names must then be shown where it was: a driver may have looked. It may have been freed;
+  // then the node writes what is nobody's. -1: refused.
+  int make_graph(const std::vector<Arg>& args);
+  int try_make_graph(const std::vector<Arg>& args);
+  void launch(int graph, int stream);
+  Status try_launch(int graph, int stream);
+  void destroy_graph(int graph);
   // The context is destroyed with all that was queued; every tensor is gone.
   void lose_context();
   void set_flag(int flag) { device.set_flag(flag); }
@@ -160,6 +171,20 @@ class World {
     std::set<uint64_t> unfinished_calls;  // submitted by calls that have not returned
     std::vector<uint64_t> joined;         // by stream: ordered behind this much of it
   };
+  struct Graph {
+    std::vector<Arg> args;
+    struct Operand {
+      Address address;
+      uint64_t bytes;
+      uint64_t id;
+      Handle shown;
+    };
+    std::vector<Operand> operands;
+    GraphHold hold;
+    bool live = true;
+  };
+  Graph& graph(int index) { return graphs_[static_cast<size_t>(index)]; }
+  size_t graphs() const { return graphs_.size(); }
   Tensor& tensor(int index) { return tensors_[static_cast<size_t>(index)]; }
   Stream& stream(int index) { return streams_[static_cast<size_t>(index)]; }
   std::string states(int tensor);
@@ -198,6 +223,7 @@ class World {
   int inside_ = 0;
   bool fenced_free_;
   std::deque<Tensor> tensors_;
+  std::deque<Graph> graphs_;
   std::vector<Stream> streams_;
   std::vector<uint64_t> host_saw_;  // by stream: finished, as the program's host knows
   std::map<size_t, ThreadPins*> pins_;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures and graphs of the program on the modelled GPU. Also what is freed is used in order:
+// behind its free and all that came before.
+
+#include "tests/unit/engine/model/failure.h"
+#include "tests/unit/engine/model/world.h"
+
+namespace offload::model {
+
+void World::begin_capture(int stream_number) {
+  say("capture on " + std::to_string(stream_number));
+  const StreamIndex index = index_of(stream_number);
+  {
+    const Inside inside(*this);
+    engine->freeze(index);
+  }
+  stream(stream_number).queue->captures = true;
+  step();
+}
+
+void World::end_capture(int stream_number) {
+  say("end of capture on " + std::to_string(stream_number));
+  stream(stream_number).queue->captures = false;
+  {
+    const Inside inside(*this);
+    engine->thaw(index_of(stream_number));
+  }
+  step();
+}
+
+int World::try_make_graph(const std::vector<Arg>& args) {
+  say("graph:" + describe(args));
+  Graph made;
+  made.args = args;
+  for (const Arg& arg : args) engine->name(pins(), tensor(arg.tensor).address);
+  Status status = Status::kOk;
+  {
+    const Inside inside(*this);
+    status = engine->hold(pins(), &made.hold);
+  }
+  step();
+  if (status != Status::kOk) return -1;
+  for (const Arg& arg : args) {
+    const Tensor& named = tensor(arg.tensor);
+    made.operands.push_back(
+        {named.address, named.bytes, named.id, device.memory().shown_at(named.address)});
+  }
+  graphs_.push_back(std::move(made));
+  return static_cast<int>(graphs_.size()) - 1;
+}
+
+int World::make_graph(const std::vector<Arg>& args) {
+  const int made = try_make_graph(args);
+  if (made < 0) fail(Failure::Kind::kRefused, "make_graph");
+  return made;
+}
+
+Status World::try_launch(int number, int stream_number) {
+  const Graph& launched = graph(number);
+  say("launch of graph " + std::to_string(number));
+  std::vector<Arg> alive;
+  std::vector<Graph::Operand> dead;
+  for (size_t i = 0; i < launched.args.size(); ++i) {
+    if (tensor(launched.args[i].tensor).live) {
+      alive.push_back(launched.args[i]);
+    } else {
+      dead.push_back(launched.operands[i]);
+      order(stream_number, tensor(launched.args[i].tensor), true);
+    }
+  }
+  Op op = name(stream_number, alive);
+  for (const Graph::Operand& operand : dead) engine->name(*op.pins, operand.address);
+  start(op);
+  if (op.status != Status::kOk) {
+    step();
+    return op.status;
+  }
+  crew.yield();
+  Memory& memory = device.memory();
+  for (const Graph::Operand& operand : launched.operands) {
+    if (memory.shown_at(operand.address) != operand.shown)
+      fail(Failure::Kind::kFault, "a node was made for memory that is no longer there");
+  }
+  for (const Graph::Operand& operand : dead) {
+    Item item;
+    item.run = [&memory, operand] {
+      std::vector<Memory::Run> runs;
+      if (!memory.resolve(operand.address, operand.bytes, &runs))
+        fail(Failure::Kind::kFault, "a node met an address that shows nothing");
+      for (const Memory::Run& run : runs) {
+        for (uint64_t i = 0; i < run.count; ++i) run.cells[i] = mix(operand.address, i);
+      }
+    };
+    device.submit(*stream(stream_number).queue, std::move(item));
+  }
+  forward(op);
+  for (const Arg& arg : launched.args) {
+    if (tensor(arg.tensor).live) continue;
+    tensor(arg.tensor).writer = {stream_number, op.sequence};
+    tensor(arg.tensor).readers.clear();
+  }
+  crew.yield();
+  end(op);
+  return Status::kOk;
+}
+
+void World::launch(int number, int stream_number) {
+  if (try_launch(number, stream_number) != Status::kOk) fail(Failure::Kind::kRefused, "launch");
+}
+
+void World::destroy_graph(int number) {
+  say("destroy graph " + std::to_string(number));
+  Graph& old = graph(number);
+  old.live = false;
+  {
+    const Inside inside(*this);
+    engine->release(&old.hold);
+  }
+  step();
+}
+
+}  // namespace offload::model
