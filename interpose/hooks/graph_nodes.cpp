@@ -28,7 +28,7 @@ CUresult name_kernel(Operation& operation, const Parameters* node) {
   if constexpr (requires { node->kern; }) {
     if (function == nullptr) function = reinterpret_cast<CUfunction>(node->kern);
   }
-  return name_arguments(operation, function, node->kernelParams, node->extra);
+  return name_arguments(operation, function, node->kernelParams, node->extra, nullptr);
 }
 
 template <typename Parameters>
@@ -41,12 +41,12 @@ CUresult name_set(Operation& operation, const Parameters* node) {
 template <typename Parameters>
 CUresult name_batch(Operation& operation, const Parameters* node) {
   if (node == nullptr || node->paramArray == nullptr) return CUDA_SUCCESS;
-  if (name_memory_operations(operation, node->paramArray, node->count)) operation.record_wait();
+  if (name_memory_operations(operation, node->paramArray, node->count)) operation.may_wait();
   return CUDA_SUCCESS;
 }
 
 CUresult name_wait(Operation& operation) {
-  operation.record_wait();
+  operation.may_wait();
   return CUDA_SUCCESS;
 }
 

@@ -67,17 +67,14 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
     operation.record_table(copy);
     operation.name_table(copy);
   }
-  if (waits) operation.record_wait();
+  if (waits) operation.may_wait();
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
-  if (operation.recording()) return operation.end(real<E>()(exec, stream));
-  for (const TableCopy& copy : copies) active->engine.data_copied(copy.to, copy.from, copy.bytes);
-  const bool flagged = waits && is_followed(operation.stream());
-  if (flagged) active->engine.external_wait_begin(operation.stream());
-  const CUresult result = real<E>()(exec, stream);
-  if (flagged) active->engine.external_wait_end(operation.stream());
-  return operation.end(result);
+  for (const TableCopy& copy : copies) {
+    if (!operation.recording()) active->engine.data_copied(copy.to, copy.from, copy.bytes);
+  }
+  return operation.end(real<E>()(exec, stream));
 }
 
 template <Entry E, typename... Arguments>

@@ -6,8 +6,10 @@
 
 namespace offload {
 
-// Arguments as cuLaunchKernel takes them.
-CUresult name_arguments(Operation& operation, CUfunction function, void** parameters, void** extra);
+// Arguments as cuLaunchKernel takes them. `caller`: who launches, or null. A communication
+// library's kernels wait for those of other processes.
+CUresult name_arguments(Operation& operation, CUfunction function, void** parameters, void** extra,
+                        const void* caller);
 
 // Nodes whose arguments other kernels will change, which cannot be seen.
 void look_for_device_updates(Session& session, CUlaunchAttributeID attribute);

@@ -3,6 +3,7 @@
 
 #include "interpose/driver/own_call.h"
 #include "interpose/hooks/define.h"
+#include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/kernel_names.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/naming/scan.h"
@@ -11,10 +12,12 @@ namespace offload {
 namespace {
 
 // A kernel that was not launched before: often the first of a library that was loaded just now.
-const Layout* learn_layout(Operation& operation, CUfunction function) {
+const Layout* learn_layout(Operation& operation, CUfunction function, const void* caller) {
   look_for_bypasses(operation.session());
   const RelaxedCapture relaxed;  // the first question may load the kernel
   const Layout* layout = operation.session().layouts.learn(function);
+  if (caller != nullptr && from_communication_library(caller))
+    layout->communicates.store(true, std::memory_order_relaxed);
   if (!layout->known) {
     operation.session().give_up(Reason::no_layouts,
                                 "the driver does not tell the parameters of a kernel");
@@ -24,8 +27,8 @@ const Layout* learn_layout(Operation& operation, CUfunction function) {
 
 }  // namespace
 
-CUresult name_arguments(Operation& operation, CUfunction function, void** parameters,
-                        void** extra) {
+CUresult name_arguments(Operation& operation, CUfunction function, void** parameters, void** extra,
+                        const void* caller) {
   statistics().launches.add();
   if (function == nullptr) return CUDA_SUCCESS;  // the driver refuses it
   if (extra != nullptr) {
@@ -33,11 +36,14 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
     size_t bytes = 0;
     if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
     operation.name_words(block, bytes);
+    if (caller != nullptr && from_communication_library(caller)) operation.may_wait();
     return CUDA_SUCCESS;
   }
   const Layout* layout = operation.session().layouts.find(function);
   if (layout == nullptr) [[unlikely]]
-    layout = learn_layout(operation, function);
+    layout = learn_layout(operation, function, caller);
+  if (layout->communicates.load(std::memory_order_relaxed)) [[unlikely]]
+    operation.may_wait();
   if (parameters == nullptr) return CUDA_SUCCESS;
   if (operation.recording()) [[unlikely]] {
     name_parameters(*layout, parameters, [&](Address word) { operation.name(word); });
@@ -58,8 +64,9 @@ template <Entry E>
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                        CUstream stream, void** parameters, void** extra) {
+  const void* caller = __builtin_return_address(0);
   const auto name = [&](Operation& operation) {
-    return name_arguments(operation, function, parameters, extra);
+    return name_arguments(operation, function, parameters, extra, caller);
   };
   return operate<E>(stream, name, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                     shared_bytes, stream, parameters, extra);
@@ -69,12 +76,13 @@ template <Entry E>
 CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
   if (config == nullptr) return real<E>()(config, function, parameters, extra);
+  const void* caller = __builtin_return_address(0);
   const auto name = [&](Operation& operation) {
     if (operation.recording()) [[unlikely]] {
       for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i)
         look_for_device_updates(operation.session(), config->attrs[i].id);
     }
-    return name_arguments(operation, function, parameters, extra);
+    return name_arguments(operation, function, parameters, extra, caller);
   };
   return operate<E>(config->hStream, name, config, function, parameters, extra);
 }
@@ -84,8 +92,9 @@ CUresult launch_cooperative_kernel(CUfunction function, unsigned grid_x, unsigne
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared_bytes, CUstream stream,
                                    void** parameters) {
+  const void* caller = __builtin_return_address(0);
   const auto name = [&](Operation& operation) {
-    return name_arguments(operation, function, parameters, nullptr);
+    return name_arguments(operation, function, parameters, nullptr, caller);
   };
   return operate<E>(stream, name, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                     shared_bytes, stream, parameters);

@@ -64,7 +64,7 @@ void Operation::record(CUdeviceptr address) {
 }
 
 void Operation::record_wait() {
-  if (recording_ != nullptr) recording_->names.waits = true;
+  recording_->names.waits = true;
 }
 
 void Operation::record_table(const TableCopy& copy) {

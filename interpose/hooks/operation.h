@@ -35,8 +35,11 @@ class Operation {
     session_.engine.name(pins_, address);
   }
   void name_words(const void* words, size_t bytes);
-  // It waits for what the host does later. For a node only.
-  void record_wait();
+  // It may wait for what the host or another device does later.
+  void may_wait() {
+    waits_ = true;
+    if (recording_ != nullptr) record_wait();
+  }
   Engine& engine() { return session_.engine; }
   Session& session() { return session_; }
   ThreadPins& pins() { return pins_; }
@@ -54,6 +57,8 @@ class Operation {
     if (status != Status::kOk) [[unlikely]]
       return refuse(status);
     if (table_bytes_ != 0) session_.engine.data_copied(table_to_, table_from_, table_bytes_);
+    if (waits_) [[unlikely]]
+      session_.engine.external_wait_begin(stream_);
     return CUDA_SUCCESS;
   }
   // With the driver's answer, which it returns.
@@ -64,6 +69,8 @@ class Operation {
     }
     statistics().operations.add();
     if (is_followed(stream_)) {
+      if (waits_) [[unlikely]]
+        session_.engine.external_wait_end(stream_);
       session_.engine.end_op(pins_, stream_);
     } else {
       pins_.clear();
@@ -91,6 +98,7 @@ class Operation {
   Recording& start_recording();
   void forget_recording();
   void record(CUdeviceptr address);
+  void record_wait();
   CUresult begin_recording();
   CUresult begin_unfollowed();
   CUresult refuse(Status status);
@@ -98,6 +106,7 @@ class Operation {
   Session& session_;
   ThreadPins& pins_;
   Recording* recording_ = nullptr;
+  bool waits_ = false;
   StreamIndex stream_ = kForeignStream;
   CUdeviceptr table_to_ = 0;
   const void* table_from_ = nullptr;

@@ -6,6 +6,7 @@
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/life/fail_closed.h"
+#include "interpose/life/start.h"
 
 namespace offload {
 namespace {
@@ -30,6 +31,10 @@ Session* session_that_serves(const void* caller) {
 }
 
 Session* session_that_serves_now(const void* caller) {
+  if (options().ipc == Ipc::kNative) {
+    statistics().passed_through(PassThrough::shared_with_others);
+    return nullptr;
+  }
   if (captures_watched() && captures_want_allocations()) [[unlikely]] {
     statistics().passed_through(PassThrough::capture);
     return nullptr;

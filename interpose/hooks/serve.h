@@ -10,7 +10,8 @@ namespace offload {
 // The session that serves this caller's allocations; null: the driver does.
 Session* session_that_serves(const void* caller);
 
-// The same for cuMemAlloc and its like, which a capture may want to be the driver's.
+// The same for cuMemAlloc and its like, which the user (OFFLOAD_IPC) or a capture may want to be
+// the driver's.
 Session* session_that_serves_now(const void* caller);
 
 // On `stream`, or for cuMemAlloc on kNoStream. Out of memory has been said.

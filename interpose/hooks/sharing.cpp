@@ -63,8 +63,8 @@ CUresult ipc_get_mem_handle(CUipcMemHandle* handle, CUdeviceptr address) {
     statistics().passed_through(PassThrough::shared_with_others);
     log_warn(
         "the program wants to share a buffer with another process (cuIpcGetMemHandle), which the "
-        "driver refuses for memory "
-        "that liboffload hands out; run with OFFLOAD_DISABLE=1 if it depends on that");
+        "driver refuses for memory that liboffload hands out; run with OFFLOAD_IPC=native if it "
+        "depends on that");
   }
   return result;
 }

@@ -13,21 +13,12 @@ constexpr auto kNamesNothing = [](Operation&) { return CUDA_SUCCESS; };
 // As operate(), with the engine told around the call.
 template <Entry E, typename Name, typename... Arguments>
 CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
-  Session* active = session();
-  if (active == nullptr) return real<E>()(arguments...);
-  Operation operation(*active);
-  if (captures_watched()) [[unlikely]]
-    operation.look_for_capture(stream, RealType<E>::per_thread);
-  name(operation);
-  operation.record_wait();
-  if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
-      refused != CUDA_SUCCESS)
-    return refused;
-  const bool followed = !operation.recording() && is_followed(operation.stream());
-  if (followed) active->engine.external_wait_begin(operation.stream());
-  const CUresult result = real<E>()(arguments...);
-  if (followed) active->engine.external_wait_end(operation.stream());
-  return operation.end(result);
+  const auto name_and_wait = [&](Operation& operation) {
+    name(operation);
+    operation.may_wait();
+    return CUDA_SUCCESS;
+  };
+  return operate<E>(stream, name_and_wait, arguments...);
 }
 
 bool waits(const CUstreamBatchMemOpParams& operation) {

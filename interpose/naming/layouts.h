@@ -24,7 +24,8 @@ struct Layout {
   const void* function = nullptr;
   Layout* next_of_function = nullptr;  // another that the same handle has had; writers only
   uint32_t runs = 0;
-  bool known = false;  // false: the driver would not tell
+  bool known = false;                             // false: the driver would not tell
+  mutable std::atomic<bool> communicates{false};  // with other processes, whose kernels it awaits
   WordRun run[];
 };
 

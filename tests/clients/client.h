@@ -68,6 +68,6 @@ struct Scenario {
 };
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
-    kGraphScenarios;
+    kGraphScenarios, kSharingScenarios;
 
 }  // namespace clients

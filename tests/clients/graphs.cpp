@@ -144,26 +144,25 @@ void capture_replay(Client& client) {
 }
 
 // The capture spreads to a second stream and comes back. The streams are blocking ones: while they
-// capture, the default stream must not be touched by anybody, though it was in use before.
-void forked_capture(Client& client) {
-  const Graphs graphs(client);
-  const CUstream first = new_stream(client, CU_STREAM_DEFAULT);
-  const CUstream second = new_stream(client, CU_STREAM_DEFAULT);
+// capture, the default stream must not be touched by anybody. `user` ran last what has to leave
+// then, to make room for what the capture names.
+void fork_after_work_on(Client& client, const Graphs& graphs, CUstream first, CUstream second,
+                        CUstream user) {
   const CUevent fork = new_event(client);
   const CUevent join = new_event(client);
-  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);  // on the default stream
-  client.stream = second;
-  const CUdeviceptr right = client.allocate();
-  client.fill(right, 9);
-  client.stream = first;
+  client.stream = user;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
   const CUdeviceptr left = client.allocate();
+  const CUdeviceptr right = client.allocate();
   client.fill(left, 8);
+  client.fill(right, 9);
   std::vector<uint32_t> l = filled(8), r = filled(9);
 
   CHECK_CUDA(graphs.begin(first, CU_STREAM_CAPTURE_MODE_RELAXED));
-  client.mix(left, buffers[0]);
   CHECK_CUDA(client.cuda.cuEventRecord(fork, first));
   CHECK_CUDA(client.cuda.cuStreamWaitEvent(second, fork, 0));
+  client.stream = first;
+  client.mix(left, buffers[0]);
   client.stream = second;
   for (uint32_t i = 1; i < 4; ++i) client.mix(right, buffers[i]);  // each has left
   CHECK_CUDA(client.cuda.cuEventRecord(join, second));
@@ -188,6 +187,16 @@ void forked_capture(Client& client) {
   CHECK_CUDA(graphs.destroy(graph));
   CHECK_CUDA(graphs.destroy_exec(exec));
   client.disperse(buffers);
+  client.free(left);
+  client.free(right);
+}
+
+void forked_capture(Client& client) {
+  const Graphs graphs(client);
+  const CUstream first = new_stream(client, CU_STREAM_DEFAULT);
+  const CUstream second = new_stream(client, CU_STREAM_DEFAULT);
+  for (const CUstream user : {first, second, CUstream{nullptr}})
+    fork_after_work_on(client, graphs, first, second, user);
 }
 
 // While one thread captures in the strictest mode, another allocates in stream order and works on
@@ -349,13 +358,15 @@ void graph_by_hand(Client& client) {
   CHECK_CUDA(graphs.destroy(graph));
   run(other, filled(4000));
   run(exec, filled(3000));
+  for (const CUgraphExec each : {exec, other}) CHECK_CUDA(graphs.destroy_exec(each));
+  for (uint32_t i = 3; i < kCrowd; ++i) client.fill(buffers[i], 1000 * i);  // all of theirs leaves
   const CUgraphExec cloned = graphs.instance(clone);
   CHECK_CUDA(graphs.destroy(clone));
   run(cloned, sevens);
   client.expect(sum, wanted);
   client.expect(buffers[1], sevens);
   client.expect(copy, filled(2000));
-  for (const CUgraphExec each : {exec, other, cloned}) CHECK_CUDA(graphs.destroy_exec(each));
+  CHECK_CUDA(graphs.destroy_exec(cloned));
   for (uint32_t i = 3; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
   client.disperse(buffers);
 }
