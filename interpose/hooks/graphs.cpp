@@ -12,8 +12,9 @@ namespace {
 
 template <Entry E, typename... Arguments>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
-  const CUresult result = real<E>()(exec, graph, arguments...);
   Session* active = session();
+  const CUresult result =
+      with_device_memory(active, 0, [&] { return real<E>()(exec, graph, arguments...); });
   if (result == CUDA_SUCCESS && active != nullptr && exec != nullptr)
     active->graphs.add(graph, *exec);
   return result;
@@ -74,7 +75,7 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
   for (const TableCopy& copy : copies) {
     if (!operation.recording()) active->engine.data_copied(copy.to, copy.from, copy.bytes);
   }
-  return operation.end(real<E>()(exec, stream));
+  return operation.end(with_device_memory(active, 0, [&] { return real<E>()(exec, stream); }));
 }
 
 template <Entry E, typename... Arguments>
