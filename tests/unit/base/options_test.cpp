@@ -52,6 +52,7 @@ TEST(Options, DefaultsAreAsDesigned) {
   EXPECT_EQ(o.evicted, Evicted::kAuto);
   EXPECT_EQ(o.victims, Victims::kOrdered);
   EXPECT_EQ(o.pytorch_alloc, PytorchAlloc::kAsync);
+  EXPECT_EQ(o.ipc, Ipc::kManaged);
   EXPECT_EQ(o.log, LogLevel::kWarn);
   EXPECT_TRUE(o.log_file.empty());
   EXPECT_EQ(o.report, Report::kOff);
@@ -87,6 +88,7 @@ TEST(Options, GoodValuesAreTaken) {
                     "OFFLOAD_EVICTED=unmapped",
                     "OFFLOAD_VICTIMS=finished",
                     "OFFLOAD_PYTORCH_ALLOC=native",
+                    "OFFLOAD_IPC=native",
                     "OFFLOAD_LOG=trace",
                     "OFFLOAD_LOG_FILE=/x/%h.%p",
                     "OFFLOAD_REPORT=json",
@@ -110,6 +112,7 @@ TEST(Options, GoodValuesAreTaken) {
   EXPECT_EQ(o.evicted, Evicted::kUnmapped);
   EXPECT_EQ(o.victims, Victims::kFinished);
   EXPECT_EQ(o.pytorch_alloc, PytorchAlloc::kNative);
+  EXPECT_EQ(o.ipc, Ipc::kNative);
   EXPECT_EQ(o.log, LogLevel::kTrace);
   EXPECT_STREQ(o.log_file.c_str(), "/x/%h.%p");
   EXPECT_EQ(o.report, Report::kJson);
@@ -139,6 +142,7 @@ const std::vector<Wrong>& wrong_values() {
       {"EVICTED", {"alias", "device", "1"}},
       {"VICTIMS", {"all", "order"}},
       {"PYTORCH_ALLOC", {"cudaMallocAsync", "cached"}},
+      {"IPC", {"1", "shared"}},
       {"LOG", {"verbose", "3", "warning"}},
       {"LOG_FILE", {"log.%d", "log%", std::string(1024, 'x')}},
       {"REPORT", {"html", "1", "yes"}},
