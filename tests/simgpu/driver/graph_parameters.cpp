@@ -27,7 +27,7 @@ CUresult choose_context(CUcontext wanted, Context* current, CUcontext* context) 
 // Device memory that is neither there nor will be when the graph is launched.
 bool leads_nowhere(uintptr_t address) {
   return window().contains(address) && address_space().find(address) == nullptr &&
-         graph_memory::find(address) == nullptr;
+         !graph_memory::holds(address, 1);
 }
 
 bool frees(const Graph& graph, const GraphAllocation* memory) {
