@@ -155,12 +155,14 @@ print("after", step(torch.full((4096, 64), 0.5, device="cuda")).item().hex())
 
 
 def captured_step(rig):
-    """A training step in a CUDA graph computes the same after memory has moved, whatever liboffload does about captures."""
+    """A training step in a CUDA graph computes the same, with room and after memory has moved."""
     without = rig.must(GRAPH, ["--memory", "256MiB"])
-    for schedule in "fifo", "late":
-        on = rig.must(GRAPH, ["--memory", "256MiB", "--schedule", schedule], offload={"OFFLOAD_GPU_LIMIT": "12MiB"})
-        assert on.out == without.out, on.out + without.out + on.said
-        assert on.report["bytes_out"] > 0, on.report
+    for schedule, limit in ("fifo", "100%"), ("fifo", "12MiB"), ("late", "12MiB"):
+        on = rig.run(GRAPH, ["--memory", "256MiB", "--schedule", schedule], offload={"OFFLOAD_GPU_LIMIT": limit})
+        if on.report.get("reason") == "unknown_entry":
+            return  # a version that steps aside at the first capture: nothing to be seen here
+        assert on.status == 0 and on.out == without.out, on.out + without.out + on.said
+        assert (on.report["bytes_out"] > 0) == (limit == "12MiB"), on.report
 
 
 TESTS = [nothing_set, variable_of_the_shell, newer_variable_of_the_shell, variable_of_the_script, settings_after_import,

@@ -70,6 +70,7 @@ CUresult read_kernel(const CUDA_KERNEL_NODE_PARAMS_v2& what, Context* current,
   const CUresult error =
       take_launch_arguments(*function->kernel, what.kernelParams, what.extra, &kernel.buffer);
   if (error != CUDA_SUCCESS) return error;
+  kernel.names = names_in(*function->kernel, kernel.buffer);
   kernel.function = reinterpret_cast<CUfunction>(function);
   kernel.image = function->code->image;
   kernel.kernel = function->kernel;

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/statistics.h"
+#include "tests/simgpu/memory/window.h"
 
 namespace simgpu {
 namespace {
@@ -29,6 +31,32 @@ uint64_t bytes_of(const std::vector<Name>& names) {
 
 }  // namespace
 
+void each_address(const Kernel& kernel, const std::vector<std::byte>& buffer,
+                  const std::function<void(uintptr_t)>& visit) {
+  for (const KernelParameter& parameter : kernel.parameters()) {
+    for (size_t at = (parameter.offset + 7) & ~size_t{7};
+         at + 8 <= parameter.offset + parameter.size; at += 8) {
+      uintptr_t address = 0;
+      std::memcpy(&address, buffer.data() + at, sizeof address);
+      if (window().contains(address)) visit(address);
+    }
+  }
+}
+
+Names names_in(const Kernel& kernel, const std::vector<std::byte>& buffer) {
+  Names names;
+  names.told = allotments().told();
+  if (!names.told) return names;
+  each_address(kernel, buffer, [&](uintptr_t address) {
+    if (AllotmentRef allotment = allotments().find(address)) {
+      names.list.push_back({address, std::move(allotment)});
+    } else if (allotments().is_dead(address)) {
+      ++names.dead;  // others are no addresses: a pair of integers may look like one
+    }
+  });
+  return names;
+}
+
 NameLog::NameLog() {
   std::string path = options().names;
   if (path.empty()) return;
@@ -38,10 +66,11 @@ NameLog::NameLog() {
   file_ = std::fopen(path.c_str(), "w");
 }
 
-void NameLog::launch(const std::string& kernel, const std::vector<Name>& names, size_t dead) {
+void NameLog::launch(const std::string& kernel, const Names& named) {
+  const std::vector<Name>& names = named.list;
   if (names.empty()) return;
   statistics().names += names.size();
-  statistics().dead_names += dead;
+  statistics().dead_names += named.dead;
   statistics().largest_launch_bytes = std::max(statistics().largest_launch_bytes, bytes_of(names));
   for (const char letter : kernel) stir(static_cast<unsigned char>(letter));
   for (const Name& name : names) {
@@ -54,7 +83,7 @@ void NameLog::launch(const std::string& kernel, const std::vector<Name>& names, 
     std::fprintf(file_, " %llu+%llu/%zu", static_cast<unsigned long long>(name.allotment->number),
                  static_cast<unsigned long long>(name.offset()), name.allotment->bytes);
   }
-  if (dead > 0) std::fprintf(file_, " dead:%zu", dead);
+  if (named.dead > 0) std::fprintf(file_, " dead:%zu", named.dead);
   std::fprintf(file_, "\n");
 }
 

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tests/simgpu/memory/allotments.h"
+#include "tests/simgpu/module/module.h"
 
 namespace simgpu {
 
@@ -22,12 +24,24 @@ struct Name {
   size_t bytes() const { return allotment->bytes - offset(); }
 };
 
+// What a launch's arguments name, as it is now.
+struct Names {
+  bool told = false;  // `list` is all; else nobody tells what the program allocates
+  std::vector<Name> list;
+  size_t dead = 0;  // words that point into a freed allocation
+};
+
+// Calls `visit(address)` for each word of the parameters that points into the window.
+void each_address(const Kernel& kernel, const std::vector<std::byte>& buffer,
+                  const std::function<void(uintptr_t)>& visit);
+Names names_in(const Kernel& kernel, const std::vector<std::byte>& buffer);
+
 class NameLog {
  public:
   NameLog();
-  // `dead`: words of the arguments that point into a freed allocation. A launch that names nothing
-  // is none of the program's business (something below it may launch, too).
-  void launch(const std::string& kernel, const std::vector<Name>& names, size_t dead);
+  // A launch that names nothing is none of the program's business (something below it may launch,
+  // too).
+  void launch(const std::string& kernel, const Names& names);
 
  private:
   std::FILE* file_ = nullptr;
