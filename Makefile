@@ -5,7 +5,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: all help fuzz bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
+.PHONY: all help fuzz bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench bench-torch lint format asan tsan install clean
 
 # The first target, so that "make" builds.
 all: configure
@@ -56,6 +56,9 @@ soak: all
 
 bench: all
 	@scripts/bench.sh
+
+bench-torch: torch
+	@tests/torch/bench.py --build $(BUILD)
 
 lint: configure
 	@scripts/bootstrap.sh --lint

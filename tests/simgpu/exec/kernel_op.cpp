@@ -49,7 +49,10 @@ KernelOp::KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel,
   for (const KernelParameter& parameter : kernel_->parameters()) {
     arguments_.push_back(buffer_.data() + parameter.offset);
   }
-  if (names_.told) name_log().launch(kernel_->name(), names_);
+}
+
+void KernelOp::submitted() {
+  if (names_.told) name_log().launch(stream->id, kernel_->name(), launch_, names_);
 }
 
 void KernelOp::count(uintptr_t address, size_t bytes) {

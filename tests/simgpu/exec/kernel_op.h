@@ -19,6 +19,7 @@ class KernelOp : public Op {
   KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel, const SimgpuLaunch& launch,
            std::vector<std::byte> buffer, Names names);
 
+  void submitted() override;
   void run(Lock& lock) override;
   Cost cost() const override { return {Resource::kCompute, 0, seconds_}; }
   bool effect_first() const override { return true; }

@@ -20,6 +20,10 @@ void stir(uint64_t value) {
   hash ^= hash >> 29;
 }
 
+unsigned long long number(uint64_t value) {
+  return value;  // as printf wants it
+}
+
 uint64_t bytes_of(const std::vector<Name>& names) {
   std::set<const Allotment*> counted;
   uint64_t bytes = 0;
@@ -66,7 +70,8 @@ NameLog::NameLog() {
   file_ = std::fopen(path.c_str(), "w");
 }
 
-void NameLog::launch(const std::string& kernel, const Names& named) {
+void NameLog::launch(uint64_t stream, const std::string& kernel, const SimgpuLaunch& shape,
+                     const Names& named) {
   const std::vector<Name>& names = named.list;
   if (names.empty()) return;
   statistics().names += names.size();
@@ -78,13 +83,37 @@ void NameLog::launch(const std::string& kernel, const Names& named) {
     stir(name.offset());
   }
   if (file_ == nullptr) return;
-  std::fprintf(file_, "%s", kernel.c_str());
+  const auto& [x, y, z] = shape.grid;
+  const auto& [tx, ty, tz] = shape.block;
+  std::fprintf(file_, "launch @%llu %u,%u,%u/%u,%u,%u %s", number(stream), x, y, z, tx, ty, tz,
+               kernel.c_str());
   for (const Name& name : names) {
-    std::fprintf(file_, " %llu+%llu/%zu", static_cast<unsigned long long>(name.allotment->number),
-                 static_cast<unsigned long long>(name.offset()), name.allotment->bytes);
+    std::fprintf(file_, " %llu+%llu", number(name.allotment->number), number(name.offset()));
   }
   if (named.dead > 0) std::fprintf(file_, " dead:%zu", named.dead);
   std::fprintf(file_, "\n");
+}
+
+void NameLog::copy(uint64_t stream, size_t bytes, const Allotment* to, const Allotment* from) {
+  if (file_ == nullptr || (to == nullptr && from == nullptr)) return;
+  // 0 is the host, or memory that the program did not get from its runtime.
+  std::fprintf(file_, "copy @%llu %zu %llu %llu\n", number(stream), bytes,
+               number(to != nullptr ? to->number : 0), number(from != nullptr ? from->number : 0));
+}
+
+void NameLog::fill(uint64_t stream, size_t bytes, const Allotment* what) {
+  if (file_ == nullptr || what == nullptr) return;
+  std::fprintf(file_, "fill @%llu %zu %llu\n", number(stream), bytes, number(what->number));
+}
+
+void NameLog::born(const Allotment& allotment) {
+  if (file_ == nullptr) return;
+  std::fprintf(file_, "alloc %llu %zu\n", number(allotment.number), allotment.bytes);
+}
+
+void NameLog::freed(const Allotment& allotment) {
+  if (file_ == nullptr) return;
+  std::fprintf(file_, "free %llu\n", number(allotment.number));
 }
 
 NameLog& name_log() {

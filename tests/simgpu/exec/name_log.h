@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which of the program's allocations the launches named, in the order of submission: a running hash
-// and counts for the report, and the list itself (SIMGPU_NAMES). Allocations are told apart by
+// and counts for the report, and the list itself (SIMGPU_NAMES), with all that happens to those
+// allocations (README, "The list of names"). Allocations are told apart by
 // birth and offset, never by address, so two runs of one program agree whoever allocates. Driver's
 // lock.
 
@@ -41,7 +42,13 @@ class NameLog {
   NameLog();
   // A launch that names nothing is none of the program's business (something below it may launch,
   // too).
-  void launch(const std::string& kernel, const Names& names);
+  void launch(uint64_t stream, const std::string& kernel, const SimgpuLaunch& shape,
+              const Names& names);
+  // Null: not of the program's device memory.
+  void copy(uint64_t stream, size_t bytes, const Allotment* to, const Allotment* from);
+  void fill(uint64_t stream, size_t bytes, const Allotment* what);
+  void born(const Allotment& allotment);
+  void freed(const Allotment& allotment);
 
  private:
   std::FILE* file_ = nullptr;
