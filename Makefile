@@ -16,7 +16,7 @@ help:
 	@echo 'make demo        trains a small GPT with room, without, and with liboffload (GPU=real: on the real GPU)'
 	@echo 'make test        runs the tests; make soak runs the long ones too'
 	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch likewise'
-	@echo 'make bench       measures, into build/bench.json'
+	@echo 'make bench       measures, into build/bench.json; bench-torch under PyTorch, into build/bench-torch.json'
 	@echo 'make install     installs below PREFIX=$(PREFIX)'
 	@echo 'make lint, make format, make asan, make tsan, make fuzz, make clean: for who changes it'
 	@echo 'JOBS=N says how many things are done at once; it is $(JOBS) now.'
