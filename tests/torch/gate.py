@@ -173,11 +173,13 @@ def main():
         combination = {key: values[0] for key, values in {**script.choices, **CAPPED}.items()}
         combination.update(choice.split("=", 1) for choice in arguments.choice)
         return runner.run_all(gate.check, [combination], 1, again)
-    pairs = runner.covering_set(script.choices)
-    combinations = spread(pairs, 0)
-    if arguments.what == "soak":
-        for seed in range(1, arguments.rounds):
-            combinations += spread(pairs, seed)
+    if arguments.what == "quick":
+        # Every other feature is the plain script and something more.
+        choices = {key: [value for value in values if value != "plain"] for key, values in script.choices.items()}
+        combinations = spread(runner.covering_set(choices), 0)
+    else:
+        pairs = runner.covering_set(script.choices)
+        combinations = [combination for seed in range(arguments.rounds) for combination in spread(pairs, seed)]
     return runner.close(len(combinations), runner.run_all(gate.check, combinations, arguments.jobs, again))
 
 
