@@ -48,7 +48,7 @@ class Run:
         return dict(line.split(" ", 1) for line in self.out.splitlines() if " " in line)
 
     def lines_of_ours(self):
-        """What liboffload said, but for what it says of helpers without CUDA because a report was asked for."""
+        """What liboffload said, but for what it says of processes without CUDA because a report was asked for."""
         return [line for line in self.said.splitlines() if line.startswith("liboffload") and "there is no summary" not in line]
 
 
