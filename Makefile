@@ -5,7 +5,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: all help fuzz bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench lint format asan tsan install clean
+.PHONY: all help fuzz bootstrap configure demo demo-torch test soak torch test-torch soak-torch bench bench-torch lint format asan tsan install clean
 
 # The first target, so that "make" builds.
 all: configure
@@ -16,7 +16,7 @@ help:
 	@echo 'make demo        trains a small GPT with room, without, and with liboffload (GPU=real: on the real GPU)'
 	@echo 'make test        runs the tests; make soak runs the long ones too'
 	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch likewise'
-	@echo 'make bench       measures, into build/bench.json'
+	@echo 'make bench       measures, into build/bench.json; bench-torch under PyTorch, into build/bench-torch.json'
 	@echo 'make install     installs below PREFIX=$(PREFIX)'
 	@echo 'make lint, make format, make asan, make tsan, make fuzz, make clean: for who changes it'
 	@echo 'JOBS=N says how many things are done at once; it is $(JOBS) now.'
@@ -56,6 +56,9 @@ soak: all
 
 bench: all
 	@scripts/bench.sh
+
+bench-torch: torch
+	@tests/torch/bench.py --build $(BUILD)
 
 lint: configure
 	@scripts/bootstrap.sh --lint

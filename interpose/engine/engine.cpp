@@ -166,11 +166,15 @@ void Engine::memory_info(uint64_t* free_bytes, uint64_t* total_bytes) {
   const Lock lock(mutex_);
   const uint64_t mapped = extents_.mapped_bytes();
   const uint64_t uncreated = config_.limit_bytes > mapped ? config_.limit_bytes - mapped : 0;
-  *free_bytes = std::min(uncreated, extents_.uncreated_bytes()) + extents_.pool_bytes() +
-                (parking_.granules() + slabs_.empty_granules()) * config_.granularity;
-  // What left the device still counts as the program's: it must never see less in all than it holds
-  // and could have.
-  *total_bytes = std::max(config_.limit_bytes, *free_bytes + live_bytes());
+  const uint64_t mappable = std::min(uncreated, extents_.uncreated_bytes()) +
+                            extents_.pool_bytes() +
+                            (parking_.granules() + slabs_.empty_granules()) * config_.granularity;
+  // What left the device still counts as the program's, which must never hold more than there is in
+  // all: what is free comes beside what lives, and only when more lives than the device has does
+  // the whole grow.
+  const uint64_t live = live_bytes();
+  *free_bytes = std::min(mappable, config_.limit_bytes > live ? config_.limit_bytes - live : 0);
+  *total_bytes = std::max(config_.limit_bytes, live);
 }
 
 uint64_t Engine::live_bytes() const {

@@ -39,7 +39,9 @@ bool Engine::leaves_reserve(uint32_t granules) const {
   const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
   const uint64_t capacity = extents_.capacity_bytes();
   const uint64_t device = capacity - std::min(capacity, owned_bytes());
-  return device + slots_.available_bytes() >= bytes;
+  if (device + slots_.available_bytes() >= bytes) return true;
+  statistics_.set_reason(Reason::host_memory_exhausted);
+  return false;
 }
 
 // Whether memory that will never move leaves enough that moves for the largest buffer to be on the

@@ -23,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 
+import runner
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GRANULARITY = 16 << 10
 TIMEOUT_S = 120
@@ -45,22 +47,6 @@ FEATURES = {
     "optimizer-stream": ["--optimizer-stream"],
     "vary-sequence": ["--vary-sequence"],
 }
-
-
-def pairs_of(combination):
-    return set(itertools.combinations(sorted(combination.items()), 2))
-
-
-def covering_set(choices):
-    """A small set of combinations in which every pair of choices occurs (greedy, always the same)."""
-    everything = [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
-    missing = set().union(*(pairs_of(combination) for combination in everything))
-    chosen = []
-    while missing:
-        best = max(everything, key=lambda combination: len(pairs_of(combination) & missing))
-        chosen.append(best)
-        missing -= pairs_of(best)
-    return chosen
 
 
 class Gate:
@@ -148,16 +134,7 @@ class Gate:
 def run_all(gate, combinations, jobs):
     for allocator, feature in sorted({(c["allocator"], c["feature"]) for c in combinations}):
         gate.reference(allocator, feature)
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for combination, wrong in zip(combinations, pool.map(gate.check, combinations)):
-            name = " ".join(f"{key}={value}" for key, value in combination.items())
-            print(("FAIL " if wrong else "ok   ") + name, flush=True)
-            if wrong:
-                failed += 1
-                print("     " + wrong.replace("\n", "\n     "))
-                print(f"     again: tests/gate/gate.py --build {gate.build} one {name}", flush=True)
-    return failed
+    return runner.run_all(gate.check, combinations, jobs, f"tests/gate/gate.py --build {gate.build} one")
 
 
 def known_smallest():
@@ -236,15 +213,14 @@ def main():
         combination["cap"] = int(combination["cap"])
         return run_all(gate, [combination], 1)
     if arguments.what == "quick":
-        combinations = covering_set(CHOICES)
+        combinations = runner.covering_set(CHOICES)
     else:
         combinations = [dict(zip(SOAK_CHOICES, values))
                         for values in itertools.product(*SOAK_CHOICES.values())]
     failed = run_all(gate, combinations, arguments.jobs)
     failed += check_accounts(gate)
     failed += check_smallest(gate, bisect=arguments.what == "soak", jobs=arguments.jobs)
-    print(f"{len(combinations)} combinations, {failed} failed")
-    return 1 if failed else 0
+    return runner.close(len(combinations), failed)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@
   gate.py --build DIR quick    every pair of choices that go together (make test-torch)
   gate.py --build DIR soak     many more, and longer (make soak-torch)
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
+  --script hf                  the one for Hugging Face's Trainer instead of the plain one (scripts.py)
 
-Each combination runs train.py twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload, and with it
+Each combination runs the script twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload, and with it
 on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
 state), the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
 nothing unexpected on standard error, and something moved. 77: PyTorch is not there (make torch)."""
 
 import argparse
-import concurrent.futures
-import importlib.util
 import itertools
 import json
 import os
@@ -24,53 +23,28 @@ import sys
 import tempfile
 import threading
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-GRANULARITY = 16 << 10
+from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, is_there
+from scripts import SCRIPTS
+
+sys.path.insert(0, str(ROOT / "tests" / "gate"))
+import runner  # noqa: E402
+
 TIMEOUT_S = 300
-SKIPPED = 77
 
-MODEL = ["--layers", "3", "--width", "64", "--sequence", "64", "--batch", "16", "--steps", "3"]
-LONGER = ["--layers", "6", "--width", "64", "--sequence", "96", "--batch", "16", "--steps", "6"]
-
-# What the script does, and how.
-SCRIPT = {
-    "precision": ["fp32", "bf16", "fp16"],
-    "optimizer": ["adamw-foreach", "adamw-fused", "adamw-single", "sgd"],
-    "attention": ["sdpa", "manual"],
-    "checkpointing": ["none", "reentrant", "nonreentrant"],
-    "feature": ["plain", "workers", "accumulate", "eval", "vary-sequence", "side-stream", "clip", "dropout", "resume"],
-}
-# Where it runs.
+# Where a script runs; what it does is in scripts.py.
 CAPPED = {
     "cap": ["80", "60", "45"],
     "schedule": ["fifo", "late", "random:1", "random:2"],
     "evicted": ["host", "unmapped"],
     "allocator": ["async", "uncached"],
 }
-FEATURES = {
-    "plain": [],
-    "workers": ["--workers", "2"],
-    "accumulate": ["--accumulate", "2"],
-    "eval": ["--eval-every", "1"],
-    "vary-sequence": ["--vary-sequence"],
-    "side-stream": ["--side-stream"],
-    "clip": ["--clip", "1", "--schedule"],
-    "dropout": ["--dropout", "0.1"],
-    "resume": [],
-}
-EXPECTED = ("simgpu: kernel ",)  # its note that kernels without a twin make up their results
-
-
-def covering_set(choices):
-    spec = importlib.util.spec_from_file_location("plain_gate", ROOT / "tests" / "gate" / "gate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.covering_set(choices)
+# The simulated GPU's note that kernels without a twin make up their results, and what transformers says of its configuration.
+EXPECTED = ("simgpu: kernel ", "[transformers] ")
 
 
 def spread(choices, seed):
-    """Fewer than a covering set of all: every pair of SCRIPT's choices, CAPPED's laid over them so that all of them occur."""
-    capped = covering_set(CAPPED)
+    """Fewer than a covering set of all: every pair of the script's choices, CAPPED's laid over them so that all of them occur."""
+    capped = runner.covering_set(CAPPED)
     random.Random(seed).shuffle(capped)
     return [{**script, **where} for script, where in zip(choices, itertools.cycle(capped))]
 
@@ -90,18 +64,13 @@ class Result:
 
 
 class Gate:
-    def __init__(self, build, model, verbose=False):
+    def __init__(self, build, script, longer=False, verbose=False):
         self.build = pathlib.Path(build).resolve()
-        self.model = model
+        self.script = script
+        self.longer = longer
         self.verbose = verbose
         self.references = {}
         self.lock = threading.Lock()
-
-    def command(self, script, folder):
-        line = ["python", str(ROOT / "tests" / "torch" / "train.py"), *self.model]
-        for key in ("precision", "optimizer", "attention", "checkpointing"):
-            line += [f"--{key}", script[key]]
-        return line + FEATURES[script["feature"]] + ["--checkpoint-file", str(folder / "saved.pt")]
 
     def run(self, command, folder, memory, schedule, settings):
         counts = folder / "simgpu.json"
@@ -109,10 +78,8 @@ class Gate:
         line = [str(ROOT / "scripts" / "simgpu"), "--torch", "--memory", str(memory), "--schedule", schedule, "--granularity",
                 str(GRANULARITY), "--report", str(folder / "simgpu.%p.json"), "--", "env",
                 *(f"{name}={value}" for name, value in settings.items()), *command]
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_"))}
-        environment.update(SIMGPU_BUILD=str(self.build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
-                           CUBLAS_WORKSPACE_CONFIG=":16:8", CUBLASLT_WORKSPACE_SIZE="64")
+        environment = clean_environment(self.build)
+        environment.update(CUBLAS_WORKSPACE_CONFIG=":16:8", CUBLASLT_WORKSPACE_SIZE="64", PYTHONWARNINGS="ignore::FutureWarning")
         if self.verbose:
             print("+ SIMGPU_BUILD=" + environment["SIMGPU_BUILD"], " ".join(line), flush=True)
         try:
@@ -125,22 +92,16 @@ class Gate:
             file.unlink()
         return Result(done.returncode, done.stdout, done.stderr, max(reports, key=lambda r: r["kernels"], default={}))
 
-    def parts(self, command, feature):
-        """The runs that one combination consists of: one, or two that save and resume."""
-        if feature != "resume":
-            return [command]
-        return [command + ["--save-at", "1", "--steps", "2"], command + ["--resume"]]
-
-    def together(self, script, folder, memory, schedule, settings):
+    def together(self, chosen, folder, memory, schedule, settings):
         results = []
-        for command in self.parts(self.command(script, folder), script["feature"]):
+        for command in self.script.parts(chosen, self.longer, folder):
             results.append(self.run(command, folder, memory, schedule, settings))
             if results[-1].status != 0:
                 break
         return results
 
-    def reference(self, script):
-        key = tuple(sorted(script.items()))
+    def reference(self, chosen):
+        key = tuple(sorted(chosen.items()))
         with self.lock:
             if key not in self.references:
                 self.references[key] = threading.Lock(), []
@@ -148,13 +109,13 @@ class Gate:
         with lock:
             if not results:
                 with tempfile.TemporaryDirectory() as folder:
-                    results += self.together(script, pathlib.Path(folder), 2 << 30, "fifo",
+                    results += self.together(chosen, pathlib.Path(folder), 2 << 30, "fifo",
                                              {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
         return results
 
     def check(self, combination):
-        script = {key: combination[key] for key in SCRIPT}
-        expected = self.reference(script)
+        chosen = {key: combination[key] for key in self.script.choices}
+        expected = self.reference(chosen)
         for result in expected:
             if wrong := result.failure():
                 return "without liboffload: " + wrong
@@ -166,7 +127,7 @@ class Gate:
         memory = max(peak * int(combination["cap"]) // 100, largest * 5 // 4 + (512 << 10)) // GRANULARITY * GRANULARITY
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            results = self.together(script, folder, memory, combination["schedule"], {
+            results = self.together(chosen, folder, memory, combination["schedule"], {
                 "LD_PRELOAD": str(self.build / "liboffload.so"),
                 "OFFLOAD_EVICTED": combination["evicted"],
                 "OFFLOAD_PYTORCH_ALLOC": combination["allocator"],
@@ -193,44 +154,33 @@ class Gate:
         return None
 
 
-def run_all(gate, combinations, jobs):
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for combination, wrong in zip(combinations, pool.map(gate.check, combinations)):
-            name = " ".join(f"{key}={value}" for key, value in combination.items())
-            print(("FAIL " if wrong else "ok   ") + name, flush=True)
-            if wrong:
-                failed += 1
-                print("     " + wrong.replace("\n", "\n     "))
-                print(f"     again: tests/torch/gate.py --build {gate.build} one {name}", flush=True)
-    return failed
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--script", choices=sorted(SCRIPTS), default="train")
     parser.add_argument("--rounds", type=int, default=6, help="of soak, each with other pairs")
     parser.add_argument("what", choices=["quick", "soak", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
-    build = pathlib.Path(arguments.build)
-    if not (build / "torch-venv" / "wheel").exists() or not (build / "simgpu" / "torch").exists():
+    if not is_there(arguments.build):
         print("PyTorch is not there: make torch")
         return SKIPPED
-    gate = Gate(build, LONGER if arguments.what == "soak" else MODEL, verbose=arguments.what == "one")
+    script = SCRIPTS[arguments.script]
+    gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one")
+    again = f"tests/torch/gate.py --build {gate.build} --script {script.name} one"
     if arguments.what == "one":
-        combination = {key: values[0] for key, values in {**SCRIPT, **CAPPED}.items()}
+        combination = {key: values[0] for key, values in {**script.choices, **CAPPED}.items()}
         combination.update(choice.split("=", 1) for choice in arguments.choice)
-        return run_all(gate, [combination], 1)
-    scripts = covering_set(SCRIPT)
-    combinations = spread(scripts, 0)
-    if arguments.what == "soak":
-        for seed in range(1, arguments.rounds):
-            combinations += spread(scripts, seed)
-    failed = run_all(gate, combinations, arguments.jobs)
-    print(f"{len(combinations)} combinations, {failed} failed")
-    return 1 if failed else 0
+        return runner.run_all(gate.check, [combination], 1, again)
+    if arguments.what == "quick":
+        # Every other feature is the plain script and something more.
+        choices = {key: [value for value in values if value != "plain"] for key, values in script.choices.items()}
+        combinations = spread(runner.covering_set(choices), 0)
+    else:
+        pairs = runner.covering_set(script.choices)
+        combinations = [combination for seed in range(arguments.rounds) for combination in spread(pairs, seed)]
+    return runner.close(len(combinations), runner.run_all(gate.check, combinations, arguments.jobs, again))
 
 
 if __name__ == "__main__":

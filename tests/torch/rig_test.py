@@ -6,47 +6,18 @@
 
 Each test is a small program, run on the simulated GPU in a process of its own. 77: PyTorch is not there (make torch)."""
 
-import argparse
-import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
-NOTE = "simgpu: kernel "  # results without a twin are made up
-
-
-class Rig:
-    def __init__(self, build):
-        self.build = pathlib.Path(build).resolve()
-
-    def run(self, program, options=(), **settings):
-        """(exit status, standard output, standard error without the note, counts of the simulated GPU)"""
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_"))}
-        environment.update(SIMGPU_BUILD=str(self.build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
-                           PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
-        with tempfile.TemporaryDirectory() as folder:
-            counts = pathlib.Path(folder) / "counts.json"
-            line = [str(ROOT / "scripts" / "simgpu"), "--torch", "--report", str(counts), *options, "--", "env",
-                    *(f"{name}={value}" for name, value in settings.items()), "python", "-c", program]
-            done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=200, check=False)
-            said = "\n".join(row for row in done.stderr.splitlines() if not row.startswith(NOTE))
-            return done.returncode, done.stdout, said, json.loads(counts.read_text()) if counts.exists() else {}
-
-    def must(self, program, options=(), **settings):
-        status, out, said, counts = self.run(program, options, **settings)
-        assert status == 0, f"exit status {status}:\n{out}{said}"
-        return out, said, counts
+from rig import ROOT, Rig, main
 
 
 def only_stand_ins(rig):
     """No library of an installed toolkit or driver is mapped after everything has been called."""
-    out, _, _ = rig.must("""
+    out = rig.must("""
 import torch, torch.nn.functional as F
 x = torch.randn(8, 8, device="cuda")
 y = F.linear(x, x, x[0]) @ x
@@ -54,7 +25,7 @@ torch.backends.cudnn.version()
 print(torch.linalg.inv.__name__, y.sum().item())
 print("MAPS")
 print(open("/proc/self/maps").read())
-""")
+""").out
     paths = {row.split()[5] for row in out.split("MAPS")[1].splitlines() if len(row.split()) > 5}
     suspects = {path for path in paths if re.match(r"lib(cu[a-z]|nv|nccl|accinj)", pathlib.Path(path).name)}
     # cuDNN and others of the wheel's own begin with "lib(torch|c10)_"; ld.so may show a deleted file's name.
@@ -66,10 +37,10 @@ print(open("/proc/self/maps").read())
 
 
 def versions(rig):
-    out, _, _ = rig.must("""
+    out = rig.must("""
 import torch
 print(torch.__version__, torch.backends.cudnn.version(), torch.cuda.get_device_capability(), torch.cuda.device_count())
-""")
+""").out
     assert out.split(None, 1)[1].strip() == "91900 (8, 0) 1", out
 
 
@@ -97,20 +68,20 @@ for kind, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.1), (torch.flo
 
 def one_wrong_element(rig):
     """By default a product's result depends on every element that goes in."""
-    out, _, _ = rig.must("""
+    out = rig.must("""
 import torch
 a = torch.arange(64.).reshape(8, 8)
 b = a.clone()
 b[7, 7] += 1
 one, two, again = ((x.cuda() @ a.cuda()).cpu() for x in (a, b, a))
 print((one == again).all().item(), (one == two).any().item())
-""")
+""").out
     assert out.split() == ["True", "False"], out
 
 
 def refusals(rig):
     """What is not modelled says its name once and ends as PyTorch's own error."""
-    status, out, said, _ = rig.run("""
+    run = rig.run("""
 import torch
 x = torch.ones(8, device="cuda")
 for _ in range(2):
@@ -119,13 +90,13 @@ for _ in range(2):
     except RuntimeError as error:
         print("caught", str(error)[:60])
 """)
-    assert status == 0, said
-    assert out.count("caught cuFFT error") == 2, out
-    assert said.count("is not modelled") == 1 and "cufftCreate" in said, said
+    assert run.status == 0, run.said
+    assert run.out.count("caught cuFFT error") == 2, run.out
+    assert run.said.count("is not modelled") == 1 and "cufftCreate" in run.said, run.said
 
 
 def out_of_memory(rig):
-    out, _, _ = rig.must("""
+    out = rig.must("""
 import torch
 try:
     x = torch.empty(1 << 30, device="cuda")
@@ -133,7 +104,7 @@ except torch.OutOfMemoryError as error:
     print("caught", "out of memory" in str(error))
 y = torch.ones(1024, device="cuda")
 print(torch.cuda.memory_allocated())
-""", ["--memory", "64MiB"])
+""", ["--memory", "64MiB"]).out
     assert out.split() == ["caught", "True", "4096"], out
 
 
@@ -151,12 +122,12 @@ for step in range(20):
 
 def empty_stack(rig):
     """Launches name nothing that is dead, and that is because the stack is emptied: without that they do."""
-    _, _, wiped = rig.must(STALE)
+    wiped = rig.must(STALE).counts
     assert wiped["names"] > 1000, wiped
     assert wiped["dead_names"] == 0, wiped
-    _, _, again = rig.must(STALE)
+    again = rig.must(STALE).counts
     assert wiped["names_hash"] == again["names_hash"]
-    _, _, dirty = rig.must(STALE, SIMGPU_WIPE_STACK="0")
+    dirty = rig.must(STALE, SIMGPU_WIPE_STACK="0").counts
     assert dirty["dead_names"] > 0, "launches name no dead address on a full stack either, so this test shows nothing"
 
 
@@ -176,7 +147,7 @@ if {change}:
 runpy.run_path({path!r}, run_name="__main__")
 """
     path = str(ROOT / "tests" / "torch" / "train.py")
-    runs = [rig.must(program.format(change=change, path=path))[0] for change in (False, False, True)]
+    runs = [rig.must(program.format(change=change, path=path)).out for change in (False, False, True)]
     assert runs[0] == runs[1]
     weights = [next(row for row in run.splitlines() if row.startswith("weights")) for run in runs]
     assert weights[0] != weights[2], weights
@@ -186,7 +157,7 @@ def beside_nvidia_packages(rig):
     """Where PyTorch's own search path finds other libraries first (here: empty ones), the stand-ins are called all the same."""
     with tempfile.TemporaryDirectory(dir=rig.build) as name:
         folder = pathlib.Path(name)
-        subprocess.run(["cp", "-al", str(rig.build / "torch-venv"), str(folder / "torch-venv")], check=True)
+        subprocess.run(["cp", "-al", str((rig.build / "torch-venv").resolve()), str(folder / "torch-venv")], check=True)
         (folder / "simgpu").symlink_to(rig.build / "simgpu")
         packages, = (folder / "torch-venv").glob("lib/python3*/site-packages")
         decoys = packages / "nvidia" / "cu13" / "lib"
@@ -201,36 +172,14 @@ print((x @ x).shape)
 """
         other = Rig(folder)
         other.build = folder  # as it is named, not where its links lead
-        out, _, _ = other.must(program)
+        out = other.must(program).out
         assert "[8, 8]" in out, out
-        status, out, said, _ = other.run(program, LD_PRELOAD="")
-        assert status != 0 and "undefined symbol" in said, f"{said}\nthe empty libraries were not found first, so this test shows nothing"
+        run = other.run(program, LD_PRELOAD="")
+        assert run.status != 0 and "undefined symbol" in run.said, f"{run.said}\nthe empty libraries were not found first, so this test shows nothing"
 
 
 TESTS = [only_stand_ins, beside_nvidia_packages, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=ROOT / "build")
-    parser.add_argument("name", nargs="*")
-    arguments = parser.parse_args()
-    build = pathlib.Path(arguments.build)
-    if not (build / "torch-venv" / "wheel").exists() or not (build / "simgpu" / "torch").exists():
-        print("PyTorch is not there: make torch")
-        return SKIPPED
-    failed = 0
-    for test in TESTS:
-        if arguments.name and test.__name__ not in arguments.name:
-            continue
-        try:
-            test(Rig(build))
-            print("ok  ", test.__name__, flush=True)
-        except AssertionError as error:
-            failed += 1
-            print("FAIL", test.__name__, str(error).replace("\n", "\n     "), flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TESTS, __doc__))

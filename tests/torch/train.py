@@ -46,6 +46,7 @@ def arguments():
     parser.add_argument("--schedule", action="store_true", help="warm the learning rate up and decay it")
     parser.add_argument("--save-at", type=int, default=0, help="save after this step ...")
     parser.add_argument("--checkpoint-file", help="... to this file")
+    parser.add_argument("--deterministic", action="store_true", help="only kernels that compute the same each time (set CUBLAS_WORKSPACE_CONFIG)")
     parser.add_argument("--resume", action="store_true", help="begin with that file, and go on from there")
     return parser.parse_args()
 
@@ -161,6 +162,7 @@ def hash_of(tensors):
 def main():
     options = arguments()
     torch.manual_seed(options.seed)
+    torch.use_deterministic_algorithms(options.deterministic)
     device = torch.device("cuda")
     text = open(options.text, "rb").read() if options.text else TEXT
     model = GPT(options).to(device)

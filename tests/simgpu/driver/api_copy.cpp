@@ -40,7 +40,8 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest req
   if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
   const size_t bytes = request.extent.bytes();
   if (bytes == 0) return CUDA_SUCCESS;
-  if (!simgpu::resolve_copy(&request)) return CUDA_ERROR_INVALID_VALUE;
+  const auto when = stream->capture != nullptr ? simgpu::When::kInGraph : simgpu::When::kNow;
+  if (!simgpu::resolve_copy(&request, when)) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
     return simgpu::captures::add(*stream,
                                  simgpu::CopyNode{simgpu::write_copy(request),

@@ -31,9 +31,11 @@ CUresult submit(CUstream handle, std::vector<Item> items, size_t* failed) {
   simgpu::Stream* stream = call.stream(handle, DefaultStream::kPerThread);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;
+  const auto when = stream->capture != nullptr ? simgpu::When::kInGraph : simgpu::When::kNow;
   for (size_t i = 0; i < items.size(); ++i) {
     CopyRequest& request = items[i].request;
-    if (request.extent.bytes() != 0 && is_order(items[i].order) && simgpu::resolve_copy(&request)) {
+    if (request.extent.bytes() != 0 && is_order(items[i].order) &&
+        simgpu::resolve_copy(&request, when)) {
       continue;
     }
     if (failed != nullptr) *failed = i;

@@ -3,6 +3,7 @@
 #include "tests/simgpu/driver/call.h"
 #include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
+#include "tests/simgpu/exec/graph_memory.h"
 #include "tests/simgpu/exec/transfer_op.h"
 
 using simgpu::address_space;
@@ -24,7 +25,10 @@ CUresult fill(CUstream handle, DefaultStream preset, bool sync, CUdeviceptr addr
   if (bytes == 0 || height == 0) return CUDA_SUCCESS;
   if (address % element != 0 || (height > 1 && pitch < bytes)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t y = 0; y < height; ++y) {
-    if (!address_space().is_one_range(address + y * pitch, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    const uintptr_t row = address + y * pitch;
+    if (address_space().is_one_range(row, bytes)) continue;
+    if (stream->capture == nullptr || !simgpu::graph_memory::holds(row, bytes))
+      return CUDA_ERROR_INVALID_VALUE;
   }
   if (stream->capture != nullptr) {
     simgpu::FillNode node;

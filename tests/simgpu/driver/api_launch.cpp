@@ -50,18 +50,19 @@ CUresult launch(Call& call, CUfunction handle, const SimgpuLaunch& shape, CUstre
       error != CUDA_SUCCESS) {
     return error;
   }
+  simgpu::Names names = simgpu::names_in(*function->kernel, buffer);
   if (stream->capture != nullptr) {
     return simgpu::captures::add(
-        *stream,
-        simgpu::KernelNode{handle, function->code->image, function->kernel, shape,
-                           std::move(buffer), reinterpret_cast<CUcontext>(stream->context)});
+        *stream, simgpu::KernelNode{handle, function->code->image, function->kernel, shape,
+                                    std::move(buffer), reinterpret_cast<CUcontext>(stream->context),
+                                    std::move(names)});
   }
   if (CUresult error = load_code(*function->code, stream->device); error != CUDA_SUCCESS) {
     return error;
   }
   engine().submit(call.lock, *stream,
                   std::make_unique<simgpu::KernelOp>(function->code->image, function->kernel, shape,
-                                                     std::move(buffer)));
+                                                     std::move(buffer), std::move(names)));
   return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "tests/simgpu/exec/graph_memory.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/window.h"
 
@@ -12,10 +13,17 @@ namespace {
 
 using Side = CopyRequest::Side;
 
-bool find_place(Side side, const Extent& extent, Place* place) {
+bool find_place(Side side, const Extent& extent, When when, Place* place) {
   const Mapping* mapping = address_space().find(place->address);
   place->pageable = mapping == nullptr;
   if (mapping == nullptr) {
+    const size_t span =
+        (extent.depth - 1) * place->slice + (extent.height - 1) * place->pitch + extent.width;
+    if (when == When::kInGraph && side != Side::kHost &&
+        graph_memory::holds(place->address, span)) {
+      place->pageable = false;
+      return true;
+    }
     return side != Side::kDevice && !window().contains(place->address);
   }
   // The device address of host memory is its host address.
@@ -107,9 +115,9 @@ CUDA_MEMCPY3D write_copy(const CopyRequest& request) {
   return what;
 }
 
-bool resolve_copy(CopyRequest* request) {
-  return find_place(request->to_side, request->extent, &request->to) &&
-         find_place(request->from_side, request->extent, &request->from);
+bool resolve_copy(CopyRequest* request, When when) {
+  return find_place(request->to_side, request->extent, when, &request->to) &&
+         find_place(request->from_side, request->extent, when, &request->from);
 }
 
 bool is_on_device(const Place& place) {

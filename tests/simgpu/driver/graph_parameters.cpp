@@ -27,7 +27,7 @@ CUresult choose_context(CUcontext wanted, Context* current, CUcontext* context) 
 // Device memory that is neither there nor will be when the graph is launched.
 bool leads_nowhere(uintptr_t address) {
   return window().contains(address) && address_space().find(address) == nullptr &&
-         graph_memory::find(address) == nullptr;
+         !graph_memory::holds(address, 1);
 }
 
 bool frees(const Graph& graph, const GraphAllocation* memory) {
@@ -70,6 +70,7 @@ CUresult read_kernel(const CUDA_KERNEL_NODE_PARAMS_v2& what, Context* current,
   const CUresult error =
       take_launch_arguments(*function->kernel, what.kernelParams, what.extra, &kernel.buffer);
   if (error != CUDA_SUCCESS) return error;
+  kernel.names = names_in(*function->kernel, kernel.buffer);
   kernel.function = reinterpret_cast<CUfunction>(function);
   kernel.image = function->code->image;
   kernel.kernel = function->kernel;

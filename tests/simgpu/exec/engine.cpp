@@ -91,6 +91,7 @@ void Engine::append(Stream& stream, std::unique_ptr<Op> op) {
   op->submit_ns = virtual_ ? thread_state().time_ns : 0;
   op->known = knowledge_.current();
   if (stream.queue.empty()) active_.push_back(&stream);
+  op->submitted();
   stream.queue.push_back(std::move(op));
 }
 

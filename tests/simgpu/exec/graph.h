@@ -14,6 +14,7 @@
 
 #include "tests/simgpu/driver/handle_pool.h"
 #include "tests/simgpu/exec/graph_memory.h"
+#include "tests/simgpu/exec/name_log.h"
 #include "tests/simgpu/module/module.h"
 
 namespace simgpu {
@@ -30,6 +31,7 @@ struct KernelNode {
   SimgpuLaunch shape = {};
   std::vector<std::byte> buffer;  // the kernel's parameter buffer
   CUcontext context = nullptr;
+  Names names;  // in the buffer, when the node was made
 };
 struct CopyNode {
   CUDA_MEMCPY3D what = {};

@@ -65,6 +65,13 @@ std::shared_ptr<GraphAllocation> find(uintptr_t address) {
   return nullptr;
 }
 
+bool holds(uintptr_t address, size_t bytes) {
+  return std::any_of(all().begin(), all().end(), [&](const auto& allocation) {
+    return address >= allocation->address && bytes <= allocation->bytes &&
+           address - allocation->address <= allocation->bytes - bytes;
+  });
+}
+
 CUresult back(GraphAllocation& allocation) {
   if (allocation.mapping != nullptr) return CUDA_SUCCESS;
   PhysicalMemory& physical = device_memory(allocation.device);

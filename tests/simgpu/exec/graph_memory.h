@@ -37,6 +37,8 @@ std::shared_ptr<GraphAllocation> create(int device, size_t bytes,
                                         const std::vector<CUmemAccessDesc>& access);
 // The allocation whose address this is, or null.
 std::shared_ptr<GraphAllocation> find(uintptr_t address);
+// Whether one allocation has all these bytes, with memory behind it or not yet.
+bool holds(uintptr_t address, size_t bytes);
 // Puts memory behind it, unless it has some. OUT_OF_MEMORY: there is none.
 CUresult back(GraphAllocation& allocation);
 void set_outstanding(GraphAllocation& allocation, bool outstanding);

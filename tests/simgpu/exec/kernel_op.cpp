@@ -36,12 +36,12 @@ void run_body(void* pointer) {
 }  // namespace
 
 KernelOp::KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel,
-                   const SimgpuLaunch& launch, std::vector<std::byte> buffer)
+                   const SimgpuLaunch& launch, std::vector<std::byte> buffer, Names names)
     : image_(std::move(image)),
       kernel_(kernel),
       launch_(launch),
       buffer_(std::move(buffer)),
-      told_(allotments().told()) {
+      names_(std::move(names)) {
   launch_.window_begin = window().begin;
   launch_.window_end = window().end;
   launch_.pointer_delta = window().delta;
@@ -49,31 +49,10 @@ KernelOp::KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel,
   for (const KernelParameter& parameter : kernel_->parameters()) {
     arguments_.push_back(buffer_.data() + parameter.offset);
   }
-  if (told_) look_up_names();
 }
 
-template <class Visit>
-void KernelOp::each_word(Visit visit) const {
-  for (const KernelParameter& parameter : kernel_->parameters()) {
-    for (size_t at = (parameter.offset + 7) & ~size_t{7};
-         at + 8 <= parameter.offset + parameter.size; at += 8) {
-      uintptr_t address = 0;
-      std::memcpy(&address, buffer_.data() + at, sizeof address);
-      if (window().contains(address)) visit(address);
-    }
-  }
-}
-
-void KernelOp::look_up_names() {
-  size_t dead = 0;
-  each_word([&](uintptr_t address) {
-    if (AllotmentRef allotment = allotments().find(address)) {
-      names_.push_back({address, std::move(allotment)});
-    } else if (allotments().is_dead(address)) {
-      ++dead;  // others are no addresses: a pair of integers may look like one
-    }
-  });
-  name_log().launch(kernel_->name(), names_, dead);
+void KernelOp::submitted() {
+  if (names_.told) name_log().launch(stream->id, kernel_->name(), launch_, names_);
 }
 
 void KernelOp::count(uintptr_t address, size_t bytes) {
@@ -87,11 +66,11 @@ void KernelOp::count(uintptr_t address, size_t bytes) {
 }
 
 void KernelOp::count_named_memory() {
-  if (told_) {
-    for (const Name& name : names_) count(name.address, name.bytes());
+  if (names_.told) {
+    for (const Name& name : names_.list) count(name.address, name.bytes());
     return;
   }
-  each_word([this](uintptr_t address) {
+  each_address(*kernel_, buffer_, [this](uintptr_t address) {
     const Mapping* mapping = address_space().find(address);
     if (mapping != nullptr && mapping->live) count(mapping->begin, mapping->bytes);
   });
@@ -103,8 +82,8 @@ class KernelOp::Named : public AccessRecorder {
   Named(const KernelOp& op, bool record) : AccessRecorder(op.stream->device, record), op_(op) {}
 
   size_t extent(uintptr_t address) override {
-    if (!op_.told_) return AccessRecorder::extent(address);
-    for (const Name& name : op_.names_) {
+    if (!op_.names_.told) return AccessRecorder::extent(address);
+    for (const Name& name : op_.names_.list) {
       if (name.address == address) return name.bytes();
     }
     return 0;
@@ -119,7 +98,7 @@ void KernelOp::run(Lock& lock) {
   checker().begin(*stream, OpClass::kKernel, kernel_->name());
   const bool unknown = kernel_->access_unknown();
   if (unknown) count_named_memory();
-  for (const Name& name : names_) first_use(*name.allotment, stream->device);
+  for (const Name& name : names_.list) first_use(*name.allotment, stream->device);
   Named recorder(*this, checker().on() && !unknown);
   Body body{kernel_, &launch_, arguments_.data(), &recorder, false};
   uintptr_t address = 0;

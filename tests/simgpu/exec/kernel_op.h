@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A kernel launch. Holds a copy of the arguments, laid out as the kernel's parameter buffer. What
-// they name is looked up when the launch is submitted: by the time it runs, the program may have
-// freed it, and the address may be another allocation's.
+// they name is looked up when the launch is submitted, or captured: by the time it runs, the
+// program may have freed it, and the address may be another allocation's.
 
 #include <memory>
 #include <vector>
@@ -17,8 +17,9 @@ class KernelOp : public Op {
  public:
   // `parameters` is what the kernel declares; `buffer` at least as large as they reach.
   KernelOp(std::shared_ptr<const Image> image, const Kernel* kernel, const SimgpuLaunch& launch,
-           std::vector<std::byte> buffer);
+           std::vector<std::byte> buffer, Names names);
 
+  void submitted() override;
   void run(Lock& lock) override;
   Cost cost() const override { return {Resource::kCompute, 0, seconds_}; }
   bool effect_first() const override { return true; }
@@ -27,9 +28,6 @@ class KernelOp : public Op {
  private:
   class Named;
 
-  template <class Visit>
-  void each_word(Visit visit) const;
-  void look_up_names();
   void count_named_memory();
   void count(uintptr_t address, size_t bytes);
 
@@ -38,8 +36,7 @@ class KernelOp : public Op {
   SimgpuLaunch launch_;
   std::vector<std::byte> buffer_;
   std::vector<void*> arguments_;
-  bool told_;  // names_ is all that the arguments name
-  std::vector<Name> names_;
+  Names names_;
   double bytes_ = 0;
   double seconds_ = 0;
 };

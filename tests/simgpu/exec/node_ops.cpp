@@ -21,7 +21,8 @@ struct Make {
   CUresult operator()(const EmptyNode&) const { return CUDA_SUCCESS; }
   CUresult operator()(const ChildNode&) const { return CUDA_SUCCESS; }
   CUresult operator()(const KernelNode& node) const {
-    ops->push_back(std::make_unique<KernelOp>(node.image, node.kernel, node.shape, node.buffer));
+    ops->push_back(
+        std::make_unique<KernelOp>(node.image, node.kernel, node.shape, node.buffer, node.names));
     return CUDA_SUCCESS;
   }
   CUresult operator()(const CopyNode& node) const {

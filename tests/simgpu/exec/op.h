@@ -39,6 +39,8 @@ class Op {
   // On a clock with time: takes effect at its start, and only then knows its cost (else at its
   // end).
   virtual bool effect_first() const { return false; }
+  // It has its place in its stream: `stream` and `number` are set.
+  virtual void submitted() {}
   // Takes effect. Enters and leaves with the lock held; long work drops it.
   virtual void run(Lock& lock) = 0;
   // A host function: its effect happens on the host-function thread.

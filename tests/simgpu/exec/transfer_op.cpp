@@ -8,6 +8,7 @@
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/statistics.h"
 #include "tests/simgpu/exec/device_fault.h"
+#include "tests/simgpu/exec/name_log.h"
 #include "tests/simgpu/exec/stream.h"
 #include "tests/simgpu/memory/sparse_copy.h"
 
@@ -121,6 +122,10 @@ void CopyOp::move(const Row& row) {
   }
 }
 
+void CopyOp::submitted() {
+  name_log().copy(stream->id, extent_.bytes(), to_allotment_.get(), from_allotment_.get());
+}
+
 void CopyOp::run(Lock& lock) {
   Statistics& counts = statistics();
   ++counts.copies;
@@ -153,6 +158,10 @@ FillOp::FillOp(uintptr_t address, size_t pitch, size_t width, size_t height, uin
 Cost FillOp::cost() const {
   return {Resource::kCompute, 0,
           static_cast<double>(width_ * height_) / (options().bandwidth * 1e9)};
+}
+
+void FillOp::submitted() {
+  name_log().fill(stream->id, width_ * height_, allotment_.get());
 }
 
 void FillOp::run(Lock& lock) {

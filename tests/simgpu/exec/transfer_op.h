@@ -37,6 +37,7 @@ class CopyOp : public Op {
   // ignored.
   CopyOp(Place to, Place from, Extent extent, std::vector<std::byte> staged);
 
+  void submitted() override;
   void run(Lock& lock) override;
   Cost cost() const override;
   std::string describe() const override;
@@ -69,6 +70,7 @@ class FillOp : public Op {
   FillOp(uintptr_t address, size_t pitch, size_t width, size_t height, uint32_t value,
          size_t element);
 
+  void submitted() override;
   void run(Lock& lock) override;
   Cost cost() const override;
   std::string describe() const override { return "fill"; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simgpu/memory/allotments.h"
 
+#include "tests/simgpu/exec/name_log.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/memory/sparse_copy.h"
 
@@ -10,12 +11,15 @@ void Allotments::add(uintptr_t begin, size_t bytes) {
   auto it = dead_.lower_bound(begin);
   if (it != dead_.begin() && std::prev(it)->first + std::prev(it)->second > begin) --it;
   while (it != dead_.end() && it->first < begin + bytes) it = dead_.erase(it);
-  live_.insert_or_assign(begin, std::make_shared<Allotment>(Allotment{begin, bytes, ++births_}));
+  auto made = std::make_shared<Allotment>(Allotment{begin, bytes, ++births_});
+  name_log().born(*made);
+  live_.insert_or_assign(begin, std::move(made));
 }
 
 void Allotments::remove(uintptr_t begin) {
   const auto it = live_.find(begin);
   if (it == live_.end()) return;
+  name_log().freed(*it->second);
   dead_[begin] = it->second->bytes;
   live_.erase(it);
 }

@@ -68,6 +68,33 @@ TEST_P(GraphMemory, MemoryOfTheirOwn) {
   }));
 }
 
+// What a capture allocates has no bytes behind it before the graph is launched.
+TEST_P(GraphMemory, CapturedCopiesAndFillsOfIt) {
+  EXPECT_CLEAN(run([] {
+    Gpu gpu;
+    const CUdeviceptr p = allocate(kBytes);
+    const CUstream stream = new_stream();
+    CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    CUdeviceptr q = 0;
+    CU(cuMemAllocAsync(&q, kBytes, stream));
+    CU(cuMemsetD32Async(q, 7, kBytes / 4, stream));
+    CU(cuMemsetD32Async(q + 4, 8, kBytes / 4 - 1, stream));
+    CU(cuMemcpyDtoDAsync(p, q, kBytes / 2, stream));
+    CU(cuMemcpyAsync(p + kBytes / 2, q + kBytes / 2, kBytes / 2, stream));
+    EXPECT_EQ(cuMemcpyDtoDAsync(p, q + 4, kBytes, stream), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemsetD32Async(q + 4, 1, kBytes / 4, stream), CUDA_ERROR_INVALID_VALUE);
+    CU(cuMemFreeAsync(q, stream));
+    CUgraph graph = nullptr;
+    CU(cuStreamEndCapture(stream, &graph));
+    const CUgraphExec exec = instantiate(graph);
+    for (int i = 0; i < 2; ++i) CU(cuGraphLaunch(exec, stream));
+    CU(cuStreamSynchronize(stream));
+    std::vector<uint32_t> expected(kWords, 8);
+    expected[0] = 7;
+    EXPECT_EQ(gpu.read(p, kWords), expected);
+  }));
+}
+
 TEST_P(GraphMemory, MemoryThatOutlivesTheLaunch) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to a process besides training: forks, children that die, signals, errors that are caught, a profiler. As without
+liboffload, and the training that goes on has the same results.
+
+    life_test.py --build DIR [name ...]      77: PyTorch is not there (make torch)"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from rig import clean_environment, main
+
+CAP = {"OFFLOAD_GPU_LIMIT": "4MiB"}
+ROOM = ["--memory", "256MiB"]
+SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
+
+# Some steps of a model whose activations do not fit under the cap.
+TRAIN = """
+import hashlib, os, sys, torch
+torch.manual_seed(1)
+def make():
+    model = torch.nn.Sequential(*(layer for _ in range(6) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU()))).cuda()
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+def step(model, optimizer, count):
+    optimizer.zero_grad()
+    loss = model(torch.full((2048, 64), float(count), device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item().hex()
+def weights(model):
+    return hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())).hexdigest()
+"""
+
+
+def same(rig, text, moved=True, status=0, **settings):
+    """The program's output and exit status, on and off; returns both runs."""
+    settings.update(SMALL_WORKSPACE)
+    without = rig.run(text, ROOM, **settings)
+    on = rig.run(text, ROOM, offload=CAP, **settings)
+    assert (on.status, on.out) == (without.status, without.out), f"{on.status}:\n{on.out}{on.said}\ninstead of {without.status}:\n{without.out}{without.said}"
+    assert on.status == status, on.said
+    assert not on.lines_of_ours(), on.said
+    if moved:
+        assert on.report["bytes_out"] > 0, on.report
+    return without, on
+
+
+def fork_before_cuda(rig):
+    """Children forked after the import each train for themselves."""
+    same(rig, TRAIN + """
+children = []
+for child in range(2):
+    children.append(os.fork())
+    if children[-1] == 0:
+        model, optimizer = make()
+        results = [step(model, optimizer, count) for count in range(2)]
+        with open(f"{os.environ['FOLDER']}/{child}", "w") as file:
+            file.write(" ".join(results))
+        sys.exit(0)
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+print([open(f"{os.environ['FOLDER']}/{child}").read() for child in range(2)])
+model, optimizer = make()
+print([step(model, optimizer, count) for count in range(2)], weights(model))
+""", FOLDER=tempfile.mkdtemp(dir=rig.build))
+
+
+def fork_after_cuda(rig):
+    """PyTorch refuses CUDA in a child forked after its first use; the parent goes on, and the child may do all else and end."""
+    without, _ = same(rig, TRAIN + """
+model, optimizer = make()
+print([step(model, optimizer, count) for count in range(2)])
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    try:
+        torch.ones(8, device="cuda")
+    except RuntimeError as error:
+        print(str(error)[:40])
+    print(torch.ones(8).sum().item(), flush=True)
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print([step(model, optimizer, count) for count in range(2)], weights(model))
+""")
+    assert "Cannot re-initialize CUDA" in without.out, without.out
+
+
+def spawned(rig):
+    """torch.multiprocessing starts a fresh process, which brings liboffload along."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "spawning.py"
+        file.write_text(TRAIN + """
+import torch.multiprocessing
+def child(queue):
+    model, optimizer = make()
+    queue.put([step(model, optimizer, count) for count in range(2)])
+if __name__ == "__main__":
+    context = torch.multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    print(queue.get())
+    process.join()
+    model, optimizer = make()
+    print(process.exitcode, [step(model, optimizer, count) for count in range(2)])
+""")
+        same(rig, ["python", str(file)])
+
+
+def data_loader_worker_dies(rig):
+    """PyTorch's own error, caught, and training goes on."""
+    without, _ = same(rig, TRAIN + """
+import signal
+from torch.utils.data import DataLoader, Dataset
+class Dying(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        if index == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return torch.full((64,), float(index))
+model, optimizer = make()
+print(step(model, optimizer, 1))
+try:
+    for batch in DataLoader(Dying(), batch_size=2, num_workers=1, pin_memory=True):
+        model(batch.cuda())  # how many come before the worker dies, nobody knows
+except RuntimeError as error:
+    print("exited unexpectedly" in str(error))
+print(step(model, optimizer, 2), weights(model))
+""")
+    assert "True" in without.out, without.out
+
+
+def exception_in_backward(rig):
+    """Thrown on the thread of the backward pass, caught, and training goes on."""
+    without, _ = same(rig, TRAIN + """
+class Failing(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+    @staticmethod
+    def backward(context, gradient):
+        raise ValueError("on purpose")
+model, optimizer = make()
+print(step(model, optimizer, 1))
+half = model[:6](torch.ones(2048, 64, device="cuda"))
+loss = model[6:](Failing.apply(half)).sum()
+try:
+    loss.backward()
+except ValueError as error:
+    print(error)
+del loss, half
+print(step(model, optimizer, 2), weights(model))
+""")
+    assert "on purpose" in without.out
+
+
+OUT_OF_MEMORY = """
+model, optimizer = make()
+print(step(model, optimizer, 1))
+try:
+    torch.empty(1 << 40, device="cuda")
+except torch.OutOfMemoryError:
+    print("caught")
+print(step(model, optimizer, 2), weights(model))
+"""
+
+
+def out_of_memory_is_caught(rig):
+    """More than there is, then on with what there was."""
+    without = rig.must(TRAIN + OUT_OF_MEMORY, ROOM, **SMALL_WORKSPACE)
+    on = rig.must(TRAIN + OUT_OF_MEMORY, ROOM, offload=CAP, **SMALL_WORKSPACE)
+    assert on.out == without.out and "caught" in on.out, on.out
+    assert len(on.lines_of_ours()) == 1 and "out of memory" in on.said, on.said
+
+
+def interrupted(rig):
+    """Ctrl-C in the middle: Python ends itself by the same signal, so no exit handler runs, ours neither."""
+    text = TRAIN + """
+model, optimizer = make()
+for count in range(1 << 30):
+    step(model, optimizer, count)
+    if count == 2:
+        print("going", flush=True)
+"""
+    ends = []
+    for offload in None, CAP:
+        with tempfile.TemporaryDirectory() as folder:
+            settings = dict(SMALL_WORKSPACE, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+            process = subprocess.Popen(rig.command(["python", "-c", text], folder, ROOM, offload, **settings), env=clean_environment(rig.build),
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                assert process.stdout.readline() == "going\n"
+                time.sleep(0.2)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+            finally:
+                process.kill()
+            assert "KeyboardInterrupt" in err and "liboffload" not in err, err
+            ends.append((process.returncode, out))
+    assert ends[0] == ends[1] == (-signal.SIGINT, ""), ends
+
+
+def profiled(rig):
+    """torch.profiler sees the same operators, and training has the same results."""
+    same(rig, TRAIN + """
+from torch.profiler import ProfilerActivity, profile
+model, optimizer = make()
+print(step(model, optimizer, 1))
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True) as seen:
+    print(step(model, optimizer, 2))
+rows = {row.key: row.count for row in seen.key_averages()}
+print(sorted((key, count) for key, count in rows.items() if key.startswith("aten::")))
+print(step(model, optimizer, 3), weights(model))
+""")
+
+
+TESTS = [fork_before_cuda, fork_after_cuda, spawned, data_loader_worker_dies, exception_in_backward, out_of_memory_is_caught, interrupted,
+         profiled]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS, __doc__))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs little PyTorch programs on the simulated GPU, each in a process of its own, with or without liboffload; and what the tests
+that do so have in common."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+NOTE = "simgpu: kernel "  # results without a twin are made up
+GRANULARITY = 16 << 10  # small enough for little programs to be moved in many pieces
+TIMEOUT_S = 200
+
+
+def is_there(build):
+    """Whether PyTorch and its stand-ins are (make torch)."""
+    return (pathlib.Path(build) / "torch-venv" / "wheel").exists() and (pathlib.Path(build) / "simgpu" / "torch").exists()
+
+
+def clean_environment(build):
+    """This process's, without what would decide about the run."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_", "HF_"))}
+    environment.update(SIMGPU_BUILD=str(build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
+    return environment
+
+
+class Run:
+    """How a run ended. `said` is standard error without the simulated GPU's note, `counts` what that GPU counted, `report` what
+    liboffload did (empty without it); of the process that used most."""
+
+    def __init__(self, status, out, err, counts, report):
+        self.status = status
+        self.out = out
+        self.said = "\n".join(row for row in err.splitlines() if not row.startswith(NOTE))
+        self.counts = counts
+        self.report = report
+
+    def values(self):
+        """What the program printed as `name value` lines."""
+        return dict(line.split(" ", 1) for line in self.out.splitlines() if " " in line)
+
+    def lines_of_ours(self):
+        """What liboffload said, but for what it says of processes without CUDA because a report was asked for."""
+        return [line for line in self.said.splitlines() if line.startswith("liboffload") and "there is no summary" not in line]
+
+
+def most(reports, key):
+    return max((json.loads(file.read_text()) for file in reports), key=lambda report: report[key], default={})
+
+
+class Rig:
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+
+    def command(self, words, folder, options=(), offload=None, **settings):
+        if offload is not None:
+            settings = {"LD_PRELOAD": str(self.build / "liboffload.so"), "OFFLOAD_MIN_SIZE": str(GRANULARITY), "OFFLOAD_REPORT": "json",
+                        "OFFLOAD_REPORT_FILE": f"{folder}/offload.%p.json", **offload, **settings}
+        return [str(ROOT / "scripts" / "simgpu"), "--torch", "--granularity", str(GRANULARITY), "--report", f"{folder}/simgpu.%p.json",
+                *options, "--", "env", *(f"{name}={value}" for name, value in settings.items()), *words]
+
+    def run(self, program, options=(), offload=None, **settings):
+        """`program` is text for python -c, or a list of words. `offload`: None without liboffload, else its variables. `settings`:
+        other variables; the stream-ordered backend is chosen for runs without liboffload unless they say otherwise."""
+        words = ["python", "-c", program] if isinstance(program, str) else program
+        if offload is None:
+            settings.setdefault("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")
+        settings = {name: value for name, value in settings.items() if value is not None}
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(self.command(words, folder, options, offload, **settings), env=clean_environment(self.build),
+                                  capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            return Run(done.returncode, done.stdout, done.stderr, most(pathlib.Path(folder).glob("simgpu.*.json"), "kernels"),
+                       most(pathlib.Path(folder).glob("offload.*.json"), "launches"))
+
+    def must(self, program, options=(), offload=None, **settings):
+        run = self.run(program, options, offload, **settings)
+        assert run.status == 0, f"exit status {run.status}:\n{run.out}{run.said}"
+        return run
+
+
+def failure_of(test, rig):
+    try:
+        test(rig)
+    except AssertionError as error:
+        return str(error) or traceback.format_exc()
+    except Exception:  # one wrong test says nothing of the others
+        return traceback.format_exc()
+    return None
+
+
+def main(tests, about):
+    """The command line of a file of tests, functions of a Rig."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("name", nargs="*")
+    arguments = parser.parse_args()
+    if not is_there(arguments.build):
+        print("PyTorch is not there: make torch")
+        return SKIPPED
+    chosen = [test for test in tests if not arguments.name or test.__name__ in arguments.name]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for test, wrong in zip(chosen, pool.map(lambda test: failure_of(test, Rig(arguments.build)), chosen)):
+            print(("FAIL " if wrong else "ok   ") + test.__name__, (wrong or "").replace("\n", "\n     "), flush=True)
+            failed += wrong is not None
+    return 1 if failed else 0
