@@ -46,7 +46,7 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
 template <Entry E>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   Session* active = session();
-  if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address, stream);
+  if (active == nullptr) return answer_to_free(real<E>()(address, stream), address);
   if (!active->engine.owns(address)) return real<E>()(address, stream);
   const StreamIndex index = active->stream(stream, RealType<E>::per_thread);
   if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer

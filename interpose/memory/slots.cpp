@@ -114,17 +114,20 @@ bool Slots::drop(Slot* slot) {
   return true;
 }
 
-// Free slots of other sizes go back to the system until `bytes` more may be pinned.
+// Free slots of other sizes go back to the system until `bytes` more may be pinned. One that
+// refuses more than it gave may give as much again.
 bool Slots::shrink(uint64_t bytes) {
   if (!mappable_ || bytes > limit_) return false;
+  const uint64_t before = pinned_;
+  const auto enough = [&] { return room_for(bytes) && (!host_full_ || before - pinned_ >= bytes); };
   for (OwnDeque<Slot*>& slots : free_) {
-    for (size_t left = slots.size(); left > 0 && !room_for(bytes); --left) {
+    for (size_t left = slots.size(); left > 0 && !enough(); --left) {
       Slot* slot = slots.front();
       slots.pop_front();
       if (!streams_.passed(slot->fence) || !drop(slot)) slots.push_back(slot);
     }
   }
-  return room_for(bytes);
+  return enough();
 }
 
 // Halves a larger free slot of a pinned block.

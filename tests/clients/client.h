@@ -67,6 +67,7 @@ struct Scenario {
   void (*run)(Client& client);
 };
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
-    kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios;
+    kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
+    kShortageScenarios, kSurroundingScenarios;
 
 }  // namespace clients

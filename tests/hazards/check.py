@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program for each hazard, with buffers away: the same exit status and the same output as without liboffload.
+
+    tests/hazards/check.py --build build NAME [NAME ...]
+
+Each program runs on the simulated GPU with room and without liboffload, then under a cap with it. Nothing more may be
+printed than what a hazard names, something must have moved where that can be known, and nothing may be left behind: no
+file in the folder it ran in or in the one for temporary files, no shared memory.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+BUILD = ""
+LIMIT = "2560KiB"
+
+
+def path(*parts):
+    return os.path.join(BUILD, *parts)
+
+
+def library():
+    return path("liboffload.so")
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
+
+
+def client(scenario):
+    return [path("clients", "client"), "proc", scenario]
+
+
+class Run:
+    """What a program did: status, output, what it left behind and what it reported."""
+
+    def __init__(self, command, preload, settings, limits, stdio):
+        inherited = {name: value for name, value in os.environ.items()
+                     if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_PRELOAD", "MIMALLOC_", "TMPDIR"))}
+        with tempfile.TemporaryDirectory() as folder:
+            work, temporary, report = (os.path.join(folder, name) for name in ("work", "tmp", "report.json"))
+            os.mkdir(work)
+            os.mkdir(temporary)
+            environment = {
+                **inherited, "LD_LIBRARY_PATH": path("simgpu"), "SIMGPU_MEMORY": "64MiB", "SIMGPU_GRANULARITY": "64KiB",
+                "SIMGPU_WATCHDOG": "20", "TMPDIR": temporary, "OFFLOAD_GPU_LIMIT": LIMIT, "OFFLOAD_MIN_SIZE": "64KiB",
+                "OFFLOAD_SLOT_CHUNK": "1MiB", "OFFLOAD_REPORT": "json", "OFFLOAD_REPORT_FILE": report, **settings,
+            }
+            if preload:
+                environment["LD_PRELOAD"] = ":".join(preload)
+
+            def prepare():
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                for which, value in limits.items():
+                    resource.setrlimit(which, (value, value))
+                for number in stdio:
+                    os.close(number)
+
+            shared = set(os.listdir("/dev/shm"))
+            done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, errors="replace", timeout=100,
+                                  preexec_fn=prepare)
+            self.seen = (done.returncode, done.stdout, done.stderr)
+            self.status, self.out, self.error = self.seen
+            self.left = os.listdir(work) + os.listdir(temporary) + sorted(set(os.listdir("/dev/shm")) - shared)
+            self.report = None
+            if os.path.exists(report):
+                with open(report) as file:
+                    self.report = json.load(file)
+
+
+def compare(command, wanted=0, says=(), before=(), behind=(), moved=True, limits=None, stdio=(), **settings):
+    """Runs it without and with liboffload; `before` and `behind` are preloaded with it, both times. `says`: parts of the lines that
+    are expected, one each, or what all of them are about, however many they are."""
+    limits = limits or {}
+    name = " ".join(os.path.basename(word) for word in command)
+    without = Run(command, [*before, *behind], settings, limits, stdio)
+    expect(without.status == wanted, f"{name} without liboffload: {without.seen}, not status {wanted}")
+    expect(without.error == "", f"{name} without liboffload says {without.error}")
+    run = Run(command, [*before, library(), *behind], settings, limits, stdio)
+    expect(run.seen[:2] == without.seen[:2], f"{name}: without {without.seen}, with {run.seen}")
+    lines = run.error.splitlines()
+    texts = [says] * max(len(lines), 1) if isinstance(says, str) else says
+    expect(len(lines) == len(texts) and all(text in line for text, line in zip(texts, lines)), f"{name} says {run.error}, not {says}")
+    expect(not run.left, f"{name} leaves {run.left}")
+    if moved is not None:
+        expect(run.report is not None, f"{name}: no report")
+        expect((run.report["copies_out"] > 0) == moved, f"{name}: {run.report['copies_out']} buffers left")
+    return run
+
+
+# --- ways to end, while two threads work on more than fits
+
+# What had been counted is known where the exit handlers run to their end.
+ENDS = {"end-exit": (3, True), "end-exit-of-a-thread": (6, True), "end-at-once": (4, None), "end-quickly": (5, None), "end-abort": (-6, None),
+        "end-crash": (-11, None), "end-terminated": (-15, None), "end-killed": (-9, None)}
+
+
+def ends():
+    for scenario, (status, moved) in ENDS.items():
+        compare(client(scenario), status, moved=moved)
+        compare(client(scenario), status, moved=moved, SIMGPU_SCHEDULE="late", OFFLOAD_EVICTED="unmapped")
+
+
+def end_exec():
+    compare(client("end-exec"))
+
+
+# --- children
+
+
+def forks_while_busy():
+    run = compare(client("forks-while-busy"), 9)
+    expect(run.out.count("child: 3\n") == 7, run.out)  # CUDA_ERROR_NOT_INITIALIZED, whatever is asked
+
+
+def commands_while_busy():
+    run = compare(client("commands-while-busy"), 9)
+    expect(run.out.count("from a shell") == 3 and run.out.count("exec: 0") == 3 and run.out.count("spawn: 6") == 3, run.out)
+
+
+# --- threads and signals
+
+
+def threads_come_and_go():
+    compare(client("threads-come-and-go"))
+    compare(client("threads-come-and-go"), SIMGPU_SCHEDULE="late")
+
+
+def small_stack():
+    compare(client("small-stack"))
+
+
+def signal_handlers():
+    compare(client("signal-handlers"))
+    compare(client("signal-handlers"), SIMGPU_SCHEDULE="late", OFFLOAD_EVICTED="unmapped")
+
+
+# --- memory that is short
+
+
+def half_each():
+    for schedule in ("fifo", "late", "random:5"):
+        compare(client("half-each"), SIMGPU_SCHEDULE=schedule, OFFLOAD_GPU_LIMIT="2688KiB")
+
+
+def op_over_the_limit():
+    compare(client("op-over-the-limit"), says=["an operation uses more than"])
+    compare(client("op-over-the-limit"), says=["an operation uses more than"], SIMGPU_SCHEDULE="late")
+
+
+def op_refused():
+    run = Run(client("op-refused"), [library()], {"OFFLOAD_EVICTED": "unmapped"}, {}, ())
+    expect(run.status == 0 and run.error.count("\n") == 1 and "out of memory" in run.error, str(run.seen))
+
+
+def retry_with_less():
+    run = compare(client("retry-with-less"), says=["more than the limit"] * 7, SIMGPU_MEMORY="32MiB", moved=None)
+    expect(run.report["allocations_refused"] >= 7, str(run.report))
+
+
+def host_limit():
+    for settings in ({"OFFLOAD_HOST_LIMIT": "4MiB"}, {"OFFLOAD_HOST_LIMIT": "0"}):
+        compare(client("full-to-the-brim"), says=["out of memory"], moved=settings["OFFLOAD_HOST_LIMIT"] != "0", **settings)
+    compare(client("full-to-the-brim"), says=["the system pins no more", "out of memory"], SIMGPU_PIN_LIMIT="4MiB")
+
+
+def freed_by_another_thread():
+    for schedule in ("fifo", "late", "random:5"):
+        compare(client("freed-by-another-thread"), SIMGPU_SCHEDULE=schedule)
+
+
+def wrong_frees():
+    compare(client("wrong-frees"))
+
+
+def stray_access():
+    compare(client("stray-access"), OFFLOAD_EVICTED="host")
+
+
+def runtime_answers():
+    compare([path("clients", "runtime_answers")], says="out of memory")
+
+
+def main():
+    global BUILD
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("checks", nargs="+")
+    arguments = parser.parse_args()
+    BUILD = os.path.abspath(arguments.build)
+    for name in arguments.checks:
+        globals()[name]()
+        print(f"{name}: ok")
+
+
+if __name__ == "__main__":
+    main()
