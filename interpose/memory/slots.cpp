@@ -64,9 +64,10 @@ bool Slots::grow(uint32_t granules, bool insist) {
   const uint64_t bytes = granules * granularity_;
   if (!room_for(bytes)) return false;
   if (host_full_ && !insist && ++refused_growths_ % kAskAgain != 0) return false;
+  const bool refused_before = host_full_;
   host_full_ = false;
-  const uint64_t count =
-      allowed(std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes), bytes);
+  const uint64_t wanted = refused_before ? 1 : std::max<uint64_t>(1, chunk_ / bytes);
+  const uint64_t count = allowed(std::min(wanted, (limit_ - pinned_) / bytes), bytes);
   if (count == 0) {
     host_full_ = true;
     return false;
@@ -85,7 +86,7 @@ bool Slots::grow(uint32_t granules, bool insist) {
     list(granules).push_back(slot);
   }
   if (share_ != nullptr && made != count) share_->give((count - made) * bytes);
-  if (host_full_) {
+  if (host_full_ && !refused_before) {
     const ShortText pinned = format_size(pinned_);
     log_warn(
         "the system pins no more host memory than %s: buffers stay on the GPU beyond that, and "
@@ -189,7 +190,9 @@ Slot* Slots::take(uint32_t granules, bool for_restore) {
   OwnDeque<Slot*>& same = list(granules);
   if (same.empty() && !cut(granules) && !grow(granules, for_restore) && !join(granules) &&
       shrink(granules * granularity_)) {
+    const bool refused = host_full_;
     grow(granules, true);
+    host_full_ = host_full_ || refused;  // it gave what it got back
   }
   if (same.empty()) return nullptr;
   Slot* slot = same.front();

@@ -68,6 +68,6 @@ struct Scenario {
 };
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
-    kShortageScenarios, kSurroundingScenarios;
+    kShortageScenarios, kSurroundingScenarios, kLibraryScenarios;
 
 }  // namespace clients

@@ -15,7 +15,7 @@ int main(int count, char** arguments) {
   }
   for (const auto* group : {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios,
                             &kWaitScenarios, &kLifeScenarios, &kAccidentScenarios, &kEndScenarios,
-                            &kShortageScenarios, &kSurroundingScenarios}) {
+                            &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

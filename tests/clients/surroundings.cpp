@@ -2,6 +2,8 @@
 // What else goes on in a process while buffers move: threads that come and go, forks, signals.
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -295,6 +297,54 @@ void signal_handlers(Client& client) {
   }
 }
 
+// --- descriptors
+
+void forward_and_backward(Client& client) {
+  const CUdeviceptr sum = client.allocate();
+  client.fill(sum, 7);
+  std::vector<uint32_t> wanted = filled(7);
+  const std::vector<CUdeviceptr> stash = client.crowd(kCrowd);
+  for (uint32_t i = kCrowd; i-- > 0;) {
+    client.mix(sum, stash[i]);
+    mix_on_host(wanted, filled(1000 * i));
+  }
+  client.expect(sum, wanted);
+  client.disperse(stash);
+  client.free(sum);
+}
+
+// Whatever standard stream is closed, its number is a file of the program's now.
+void own_files(Client& client) {
+  for (const char* name : {"own-1", "own-2", "own-3"}) {
+    const int number = open(name, O_CREAT | O_WRONLY, 0600);
+    CHECK(number >= 0);
+    if (number > STDERR_FILENO) unlink(name);
+  }
+  forward_and_backward(client);
+}
+
+std::vector<int> take_all_descriptors() {
+  std::vector<int> taken;
+  for (int one = 0; (one = open("/dev/null", O_RDONLY)) >= 0;) taken.push_back(one);
+  CHECK(errno == EMFILE);
+  return taken;
+}
+
+// The program runs out of descriptors while it works, and gets them back.
+void no_descriptors(Client& client) {
+  client.free(client.allocate());
+  const std::vector<int> taken = take_all_descriptors();
+  forward_and_backward(client);
+  for (const int one : taken) close(one);
+}
+
+// And does not get them back.
+void no_descriptors_any_more(Client& client) {
+  client.free(client.allocate());
+  take_all_descriptors();
+  forward_and_backward(client);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kSurroundingScenarios = {
@@ -312,6 +362,9 @@ const std::vector<Scenario> kSurroundingScenarios = {
     {"threads-come-and-go", &threads_come_and_go},
     {"small-stack", &small_stack},
     {"signal-handlers", &signal_handlers},
+    {"own-files", &own_files},
+    {"no-descriptors", &no_descriptors},
+    {"no-descriptors-any-more", &no_descriptors_any_more},
 };
 
 }  // namespace clients

@@ -69,6 +69,10 @@ class Run:
             self.seen = (done.returncode, done.stdout, done.stderr)
             self.status, self.out, self.error = self.seen
             self.left = os.listdir(work) + os.listdir(temporary) + sorted(set(os.listdir("/dev/shm")) - shared)
+            self.files = {}
+            for name in os.listdir(work):
+                with open(os.path.join(work, name)) as file:
+                    self.files[name] = file.read()
             self.report = None
             if os.path.exists(report):
                 with open(report) as file:
@@ -88,7 +92,8 @@ def compare(command, wanted=0, says=(), before=(), behind=(), moved=True, limits
     lines = run.error.splitlines()
     texts = [says] * max(len(lines), 1) if isinstance(says, str) else says
     expect(len(lines) == len(texts) and all(text in line for text, line in zip(texts, lines)), f"{name} says {run.error}, not {says}")
-    expect(not run.left, f"{name} leaves {run.left}")
+    expect(run.left == without.left, f"{name} leaves {run.left}, without {without.left}")
+    expect(run.files == without.files, f"{name} writes {run.files}, without {without.files}")
     if moved is not None:
         expect(run.report is not None, f"{name}: no report")
         expect((run.report["copies_out"] > 0) == moved, f"{name}: {run.report['copies_out']} buffers left")
@@ -186,6 +191,63 @@ def stray_access():
 
 def runtime_answers():
     compare([path("clients", "runtime_answers")], says="out of memory")
+
+
+# --- other libraries
+
+
+def other_allocator():
+    """Blocks are marked: one that comes from another heap would end the process. Ours is another heap, and never calls it."""
+    malloc = path("programs", "malloc_library.so")
+    for order in ({"before": [malloc]}, {"behind": [malloc]}):
+        run = compare(client("stash"), **order)
+        expect("marked: yes, calls by liboffload: 0" in run.out, run.out)
+        compare([sys.executable, "-c", "import ctypes, json, threading; print(6 * 7)"], moved=None, OFFLOAD_REPORT="off", **order)
+
+
+def closed_library():
+    compare(client("closed-library"))
+    compare(client("closed-library"), SIMGPU_SCHEDULE="late", OFFLOAD_EVICTED="unmapped")
+
+
+def deep_library():
+    compare(client("deep-library"), says=["plugin.so reaches the driver past liboffload"], OFFLOAD_EVICTED="host")
+
+
+# --- surroundings
+
+
+def closed_streams():
+    """Descriptors 0 to 2 that are closed are the program's to use: nothing of ours goes there, whatever is to be said."""
+    for numbers in ((1,), (2,), (0, 1, 2)):
+        run = compare(client("own-files"), stdio=numbers)
+        expect(len(run.left) == len(numbers) and "".join(run.files.values()) == ("" if numbers == (2,) else "ok\n"), str(run.files))
+        compare(client("own-files"), stdio=numbers, moved=None, says=() if 2 in numbers else "", OFFLOAD_LOG="trace", OFFLOAD_REPORT="text",
+                OFFLOAD_REPORT_FILE="")
+
+
+def few_files():
+    """No descriptor is left. Nothing more is needed than without; only the report cannot be written then."""
+    compare(client("no-descriptors"), limits={resource.RLIMIT_NOFILE: 64})
+    compare(client("no-descriptors-any-more"), limits={resource.RLIMIT_NOFILE: 64}, moved=None, says=["report"])
+
+
+def little_memory():
+    """Address space at its limit. It must not be what liboffload takes that makes the difference."""
+    for megabytes in (20, 40, 100):
+        compare(["ls", "/usr"], moved=None, limits={resource.RLIMIT_AS: megabytes << 20})
+
+
+def tiny_stack():
+    """The stack's limit is also the size of new threads' stacks, ours included."""
+    compare(client("stash"), limits={resource.RLIMIT_STACK: 128 << 10})
+
+
+def variables():
+    """The program's mimalloc may be told to speak; ours stays silent."""
+    names = ("VERBOSE", "SHOW_STATS", "SHOW_ERRORS", "TRACE", "RESERVE_HUGE_OS_PAGES", "ARENA_EAGER_COMMIT", "MAX_ERRORS", "MAX_WARNINGS")
+    compare(client("stash"), **{f"MIMALLOC_{name}": "1" for name in names})
+    compare(client("stash"), MALLOC_CHECK_="3", MALLOC_PERTURB_="165", GLIBC_TUNABLES="glibc.malloc.check=3", LD_BIND_NOW="1")
 
 
 def main():
