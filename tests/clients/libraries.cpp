@@ -87,11 +87,80 @@ void deep_library(Client& client) {
   client.disperse(buffers);
 }
 
+// A communication library's memory is registered with others: it is the driver's, and stays.
+void foreign_library(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  void* library = dlopen(CLIENT_FOREIGN, RTLD_NOW);
+  CHECK(library != nullptr);
+  CUstream stream = nullptr;
+  CUdeviceptr theirs = 0;
+  CHECK_CUDA(call(library, "plugin_begin", &stream, &theirs, size_t{kWords}, uint32_t{6}));
+  const std::vector<CUdeviceptr> more = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  client.stream = stream;
+  client.mix(theirs, buffers[3]);
+  std::vector<uint32_t> wanted(kWords, 6);
+  mix_on_host(wanted, filled(3000));
+  client.expect(theirs, wanted);
+  client.free(theirs);
+  CHECK_CUDA(client.cuda.cuStreamDestroy(stream));
+  client.stream = nullptr;
+  look_at_all(client, buffers);
+  client.disperse(more);
+  client.disperse(buffers);
+}
+
+// The program maps memory of its own, of the device and of the host, and mixes it with buffers that
+// have left.
+void own_mappings(Client& client) {
+  const auto ask = [&](const char* name) {
+    void* found = client.cuda.other(name);
+    CHECK(found != nullptr);
+    return found;
+  };
+  const auto reserve = reinterpret_cast<decltype(&cuMemAddressReserve)>(ask("cuMemAddressReserve"));
+  const auto create = reinterpret_cast<decltype(&cuMemCreate)>(ask("cuMemCreate"));
+  const auto map = reinterpret_cast<decltype(&cuMemMap)>(ask("cuMemMap"));
+  const auto access = reinterpret_cast<decltype(&cuMemSetAccess)>(ask("cuMemSetAccess"));
+  const auto unmap = reinterpret_cast<decltype(&cuMemUnmap)>(ask("cuMemUnmap"));
+  const auto release = reinterpret_cast<decltype(&cuMemRelease)>(ask("cuMemRelease"));
+  const auto give_back = reinterpret_cast<decltype(&cuMemAddressFree)>(ask("cuMemAddressFree"));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (const CUmemLocation where : {CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    CUmemLocation{CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}}) {
+    CUmemAllocationProp kind{};
+    kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    kind.location = where;
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr at = 0;
+    CHECK_CUDA(reserve(&at, kBytes, 0, 0, 0));
+    CHECK_CUDA(create(&handle, kBytes, &kind, 0));
+    CHECK_CUDA(map(at, kBytes, 0, handle, 0));
+    const CUmemAccessDesc ours{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CHECK_CUDA(access(at, kBytes, &ours, 1));
+    client.fill(at, 9);
+    std::vector<uint32_t> wanted = filled(9);
+    for (uint32_t i = 0; i < kCrowd; ++i) {
+      client.mix(at, buffers[i]);
+      mix_on_host(wanted, filled(1000 * i));
+    }
+    client.expect(at, wanted);
+    CHECK_CUDA(unmap(at, kBytes));
+    CHECK_CUDA(release(handle));
+    CHECK_CUDA(give_back(at, kBytes));
+  }
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kLibraryScenarios = {
     {"closed-library", &closed_library},
     {"deep-library", &deep_library},
+    {"foreign-library", &foreign_library},
+    {"own-mappings", &own_mappings},
 };
 
 }  // namespace clients

@@ -313,6 +313,15 @@ void forward_and_backward(Client& client) {
   client.free(sum);
 }
 
+// What liboffload holds does not grow with the program's steps.
+void many_steps(Client& client) {
+  for (int step = 0; step < 40; ++step) forward_and_backward(client);
+}
+
+void one_step(Client& client) {
+  forward_and_backward(client);
+}
+
 // Whatever standard stream is closed, its number is a file of the program's now.
 void own_files(Client& client) {
   for (const char* name : {"own-1", "own-2", "own-3"}) {
@@ -363,6 +372,8 @@ const std::vector<Scenario> kSurroundingScenarios = {
     {"small-stack", &small_stack},
     {"signal-handlers", &signal_handlers},
     {"own-files", &own_files},
+    {"one-step", &one_step},
+    {"many-steps", &many_steps},
     {"no-descriptors", &no_descriptors},
     {"no-descriptors-any-more", &no_descriptors_any_more},
 };

@@ -63,12 +63,11 @@ class Run:
                 for number in stdio:
                     os.close(number)
 
-            shared = set(os.listdir("/dev/shm"))
             done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, errors="replace", timeout=100,
                                   preexec_fn=prepare)
             self.seen = (done.returncode, done.stdout, done.stderr)
             self.status, self.out, self.error = self.seen
-            self.left = os.listdir(work) + os.listdir(temporary) + sorted(set(os.listdir("/dev/shm")) - shared)
+            self.left = os.listdir(work) + os.listdir(temporary) + [name for name in os.listdir("/dev/shm") if "offload" in name]
             self.files = {}
             for name in os.listdir(work):
                 with open(os.path.join(work, name)) as file:
@@ -198,11 +197,47 @@ def runtime_answers():
 
 def other_allocator():
     """Blocks are marked: one that comes from another heap would end the process. Ours is another heap, and never calls it."""
-    malloc = path("programs", "malloc_library.so")
+    malloc = path("hazards", "malloc_library.so")
     for order in ({"before": [malloc]}, {"behind": [malloc]}):
         run = compare(client("stash"), **order)
         expect("marked: yes, calls by liboffload: 0" in run.out, run.out)
         compare([sys.executable, "-c", "import ctypes, json, threading; print(6 * 7)"], moved=None, OFFLOAD_REPORT="off", **order)
+
+
+def other_dlsym():
+    """Another interposer of dlsym, in front and behind. In front it leaves us the C library's place; then what we see is enough, or
+    nothing is moved."""
+    other = path("hazards", "dlsym_library.so")
+    compare(client("stash"), behind=[other])
+    run = compare(client("stash"), before=[other], moved=None, OTHER_DLSYM="tell")
+    expect("other dlsym: called" in run.out, run.out)
+
+
+def stub_driver():
+    """The driver proper is a file behind libcuda.so.1, which looks names up in it itself and must find what is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        proper = os.path.join(folder, "libcuda.so.1.1")
+        os.symlink(path("simgpu", "libcuda.so.1"), proper)
+        compare(client("stash"), LD_LIBRARY_PATH=path("hazards"), STUB_DRIVER=proper)
+
+
+def foreign_library():
+    run = compare(client("foreign-library"))
+    expect(run.report["pass_through"]["foreign_library"] == 1, str(run.report["pass_through"]))
+
+
+def own_mappings():
+    compare(client("own-mappings"))
+    compare(client("own-mappings"), SIMGPU_SCHEDULE="late", OFFLOAD_EVICTED="unmapped")
+
+
+def flat():
+    """After forty steps no more is held than after one."""
+    one = compare(client("one-step")).report
+    many = compare(client("many-steps")).report
+    expect(many["copies_out"] > 20 * one["copies_out"], f"{many['copies_out']} buffers left")
+    for key in ("pinned_peak_bytes", "host_peak_bytes", "peak_bytes_with", "peak_bytes_without"):
+        expect(many[key] <= one[key], f"{key} is {many[key]}, after one step {one[key]}")
 
 
 def closed_library():
