@@ -85,10 +85,11 @@ def compare(command, wanted=0, says=(), before=(), behind=(), moved=True, limits
     name = " ".join(os.path.basename(word) for word in command)
     without = Run(command, [*before, *behind], settings, limits, stdio)
     expect(without.status == wanted, f"{name} without liboffload: {without.seen}, not status {wanted}")
-    expect(without.error == "", f"{name} without liboffload says {without.error}")
+    of_driver = without.error.splitlines()
+    expect(all(line.startswith("simgpu: illegal address") for line in of_driver), f"{name} without liboffload says {without.error}")
     run = Run(command, [*before, library(), *behind], settings, limits, stdio)
     expect(run.seen[:2] == without.seen[:2], f"{name}: without {without.seen}, with {run.seen}")
-    lines = run.error.splitlines()
+    lines = [line for line in run.error.splitlines() if line not in of_driver]
     texts = [says] * max(len(lines), 1) if isinstance(says, str) else says
     expect(len(lines) == len(texts) and all(text in line for text, line in zip(texts, lines)), f"{name} says {run.error}, not {says}")
     expect(run.left == without.left, f"{name} leaves {run.left}, without {without.left}")
@@ -184,6 +185,11 @@ def wrong_frees():
     compare(client("wrong-frees"))
 
 
+def after_a_fault():
+    run = compare(client("after-a-fault"), says=["the context is lost"])
+    expect("free: 700" in run.out, run.out)
+
+
 def stray_access():
     compare(client("stray-access"), OFFLOAD_EVICTED="host")
 
@@ -205,11 +211,11 @@ def other_allocator():
 
 
 def other_dlsym():
-    """Another interposer of dlsym, in front and behind. In front it leaves us the C library's place; then what we see is enough, or
-    nothing is moved."""
+    """Another interposer of dlsym, in front and behind. In front it asks the C library for its version of dlsym, which is not ours:
+    then nothing is moved, and that is said."""
     other = path("hazards", "dlsym_library.so")
     compare(client("stash"), behind=[other])
-    run = compare(client("stash"), before=[other], moved=None, OTHER_DLSYM="tell")
+    run = compare(client("stash"), before=[other], moved=None, says=["past liboffload"], OTHER_DLSYM="tell")
     expect("other dlsym: called" in run.out, run.out)
 
 
@@ -232,12 +238,12 @@ def own_mappings():
 
 
 def flat():
-    """After forty steps no more is held than after one."""
-    one = compare(client("one-step")).report
+    """After twenty-four steps no more is held than after six."""
+    few = compare(client("few-steps")).report
     many = compare(client("many-steps")).report
-    expect(many["copies_out"] > 20 * one["copies_out"], f"{many['copies_out']} buffers left")
+    expect(many["copies_out"] > 3 * few["copies_out"], f"{many['copies_out']} buffers left")
     for key in ("pinned_peak_bytes", "host_peak_bytes", "peak_bytes_with", "peak_bytes_without"):
-        expect(many[key] <= one[key], f"{key} is {many[key]}, after one step {one[key]}")
+        expect(many[key] <= few[key], f"{key} is {many[key]}, after six steps {few[key]}")
 
 
 def closed_library():
