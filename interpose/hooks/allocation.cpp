@@ -39,12 +39,10 @@ CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, si
   return result;
 }
 
-// After the session's end an address of ours means nothing to the driver, and a program that cleans
-// up at exit has done nothing wrong.
 template <Entry E>
 CUresult mem_free(CUdeviceptr address) {
   Session* active = session();
-  if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address);
+  if (active == nullptr) return answer_to_free(real<E>()(address), address);
   const Status status = active->engine.free(address, &active->pins());
   return status == Status::kNotOurs ? real<E>()(address) : code_of(status);
 }

@@ -153,7 +153,7 @@ CUresult code_of(Status status) {
 namespace {
 
 // The end of the line about memory that ran out: what kept more from leaving, and what helps.
-void explain(const Session& session, std::span<char> out) {
+void explain(const Session& session, bool too_large, std::span<char> out) {
   Reason reason{};
   const bool given = statistics().reason_given(&reason);
   const std::string_view sentence = given ? sentence_of(reason) : std::string_view{};
@@ -168,6 +168,8 @@ void explain(const Session& session, std::span<char> out) {
     std::snprintf(out.data(), out.size(),
                   "host memory for moved buffers is at its limit of %s (OFFLOAD_HOST_LIMIT)",
                   limit.c_str());
+  } else if (too_large) {
+    std::snprintf(out.data(), out.size(), "that is more than the limit alone (OFFLOAD_GPU_LIMIT)");
   } else if (statistics().host_bytes.peak() == 0) {
     const ShortText least = format_size(session.config.min_size_bytes);
     std::snprintf(out.data(), out.size(),
@@ -193,7 +195,7 @@ void say_out_of_memory(Session& session, uint64_t wanted_bytes) {
   const ShortText mapped = format_size(mapped_bytes);
   const ShortText host = format_size(statistics().host_bytes.get());
   char why[256];
-  explain(session, why);
+  explain(session, wanted_bytes > limit_bytes, why);
   log_warn(
       "out of memory: %s%s for %s; of the %s on the GPU %s are mapped; the program's live buffers "
       "are %s, %s of them in host memory; %s",

@@ -20,6 +20,16 @@ void raise(std::atomic<uint64_t>& mark, uint64_t level) {
   }
 }
 
+// Also when something has left since: a library that was opened meanwhile may be about to use it.
+bool time_to_look() {
+  static constinit std::atomic<uint64_t> copies_at_look{0};
+  const uint64_t copies = statistics().copies_out.get();
+  if (copies == copies_at_look.load(std::memory_order_relaxed))
+    return statistics().allocations.get() % kAllocationsBetweenLooks == 0;
+  copies_at_look.store(copies, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
 Session* session_that_serves(const void* caller) {
@@ -55,7 +65,7 @@ CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* o
     say_out_of_memory(active, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (statistics().allocations.get() % kAllocationsBetweenLooks == 0) look_for_bypasses(active);
+  if (time_to_look()) look_for_bypasses(active);
   Address address = 0;
   const Status status = stream == kNoStream
                             ? active.engine.allocate(bytes, &active.pins(), &address)

@@ -51,7 +51,7 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
 template <Entry E>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   Session* active = session();
-  if (active == nullptr) return was_ours(address) ? CUDA_SUCCESS : real<E>()(address, stream);
+  if (active == nullptr) return answer_to_free(real<E>()(address, stream), address);
   if (!active->engine.owns(address)) return real<E>()(address, stream);
   // A capture frees only what a graph has allocated.
   if (captures_watched() && look_at(explicit_stream(stream, RealType<E>::per_thread)).kind !=

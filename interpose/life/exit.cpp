@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "interpose/doors/libcuda.h"
 #include "interpose/driver/errors.h"
 #include "interpose/life/fork.h"
 #include "interpose/life/session.h"
@@ -119,6 +120,14 @@ constinit pid_t loaded_in = 0;
 void end_without_driver() {
   if (driver_was_met() || getpid() != loaded_in || preloaded_in_parent()) return;
   start_to_speak();
+  if (libcuda_is_loaded()) {
+    log_warn(
+        "%s reached the CUDA driver past liboffload, which moved nothing: there is no summary "
+        "(does "
+        "a library preloaded in front of it look names up, too?)",
+        program_invocation_short_name);
+    return;
+  }
   log_warn("%s used no CUDA driver: there is no summary", program_invocation_short_name);
 }
 

@@ -150,11 +150,13 @@ Session* session_for_allocation() {
   return made->device.context == context ? made : nullptr;
 }
 
-bool was_ours(CUdeviceptr address) {
+CUresult answer_to_free(CUresult by_driver, CUdeviceptr address) {
+  if (by_driver != CUDA_ERROR_INVALID_VALUE || !forwarding.load(std::memory_order_relaxed))
+    return by_driver;
   for (const Session* known = last_session(); known != nullptr; known = known->earlier) {
-    if (known->engine.owns(address)) return true;
+    if (known->engine.owns(address)) return CUDA_SUCCESS;
   }
-  return false;
+  return by_driver;
 }
 
 bool start_over_in_child() {

@@ -94,9 +94,10 @@ Session* session_for_allocation();
 // Whether the program ever asked for memory that a session could have served.
 bool allocations_seen();
 
-// Whether `address` lies in a window of ours, with a session or after it. An address that only we
-// know must not reach the driver.
-bool was_ours(CUdeviceptr address);
+// What a free gets where there is no session: the driver's answer. But where hooks forward although
+// memory of ours is alive, the driver does not know the address, and the program, which is cleaning
+// up, has done nothing wrong.
+CUresult answer_to_free(CUresult by_driver, CUdeviceptr address);
 
 // Hooks forward from now on.
 void forward_from_now_on();

@@ -64,9 +64,10 @@ bool Slots::grow(uint32_t granules, bool insist) {
   const uint64_t bytes = granules * granularity_;
   if (!room_for(bytes)) return false;
   if (host_full_ && !insist && ++refused_growths_ % kAskAgain != 0) return false;
+  const bool refused_before = host_full_;
   host_full_ = false;
-  const uint64_t count =
-      allowed(std::min(std::max<uint64_t>(1, chunk_ / bytes), (limit_ - pinned_) / bytes), bytes);
+  const uint64_t wanted = refused_before ? 1 : std::max<uint64_t>(1, chunk_ / bytes);
+  const uint64_t count = allowed(std::min(wanted, (limit_ - pinned_) / bytes), bytes);
   if (count == 0) {
     host_full_ = true;
     return false;
@@ -85,7 +86,7 @@ bool Slots::grow(uint32_t granules, bool insist) {
     list(granules).push_back(slot);
   }
   if (share_ != nullptr && made != count) share_->give((count - made) * bytes);
-  if (host_full_) {
+  if (host_full_ && !refused_before) {
     const ShortText pinned = format_size(pinned_);
     log_warn(
         "the system pins no more host memory than %s: buffers stay on the GPU beyond that, and "
@@ -114,17 +115,20 @@ bool Slots::drop(Slot* slot) {
   return true;
 }
 
-// Free slots of other sizes go back to the system until `bytes` more may be pinned.
+// Free slots of other sizes go back to the system until `bytes` more may be pinned. One that
+// refuses more than it gave may give as much again.
 bool Slots::shrink(uint64_t bytes) {
   if (!mappable_ || bytes > limit_) return false;
+  const uint64_t before = pinned_;
+  const auto enough = [&] { return room_for(bytes) && (!host_full_ || before - pinned_ >= bytes); };
   for (OwnDeque<Slot*>& slots : free_) {
-    for (size_t left = slots.size(); left > 0 && !room_for(bytes); --left) {
+    for (size_t left = slots.size(); left > 0 && !enough(); --left) {
       Slot* slot = slots.front();
       slots.pop_front();
       if (!streams_.passed(slot->fence) || !drop(slot)) slots.push_back(slot);
     }
   }
-  return room_for(bytes);
+  return enough();
 }
 
 // Halves a larger free slot of a pinned block.
@@ -186,7 +190,9 @@ Slot* Slots::take(uint32_t granules, bool for_restore) {
   OwnDeque<Slot*>& same = list(granules);
   if (same.empty() && !cut(granules) && !grow(granules, for_restore) && !join(granules) &&
       shrink(granules * granularity_)) {
+    const bool refused = host_full_;
     grow(granules, true);
+    host_full_ = host_full_ || refused;  // it gave what it got back
   }
   if (same.empty()) return nullptr;
   Slot* slot = same.front();

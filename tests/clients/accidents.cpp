@@ -2,6 +2,7 @@
 // What goes wrong in programs and ends there: the driver refuses a call, a context goes and comes
 // back as another. Buffers move on as before.
 
+#include <cstdio>
 #include <thread>
 
 #include "tests/clients/client.h"
@@ -40,6 +41,46 @@ void refused_calls(Client& client) {
   look_at_all(client, more);
   client.disperse(more);
   client.disperse(buffers);
+}
+
+// What the driver says to each call after an error that ended the context.
+void after_a_fault(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUstream stream = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUmemoryPool pool = nullptr;
+  CHECK_CUDA(client.cuda.cuDeviceGetDefaultMemPool(&pool, client.device));
+  client.fill(0x1234000, 1);
+  CUdeviceptr at = 0;
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  uint32_t word = 0;
+  unsigned type = 0;
+  cuuint64_t used = 0;
+  void* page = nullptr;
+  CUevent event = nullptr;
+  const Cuda& cuda = client.cuda;
+  const auto say = [](const char* what, CUresult result) { std::printf("%s: %d\n", what, result); };
+  say("synchronise", cuda.cuCtxSynchronize());
+  say("free", cuda.cuMemFree(buffers[0]));
+  say("free in stream order", cuda.cuMemFreeAsync(buffers[1], stream));
+  say("free no pointer", cuda.cuMemFree(0x1234));
+  say("allocate", cuda.cuMemAlloc(&at, kBytes));
+  say("allocate in stream order", cuda.cuMemAllocAsync(&at, kBytes, stream));
+  say("copy", cuda.cuMemcpyDtoH(&word, buffers[2], sizeof word));
+  say("copy in stream order", cuda.cuMemcpyDtoDAsync(buffers[3], buffers[4], 16, stream));
+  say("fill", cuda.cuMemsetD32(buffers[5], 1, 4));
+  say("how much memory", cuda.cuMemGetInfo(&bytes, &bytes));
+  say("what kind", cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, buffers[6]));
+  say("which range", cuda.cuMemGetAddressRange(&base, &bytes, buffers[6]));
+  say("what the pool holds",
+      cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  say("pinned memory", cuda.cuMemHostAlloc(&page, 4096, 0));
+  say("an event", cuda.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  say("a flag", cuda.cuStreamWriteValue32(stream, buffers[7], 1, 0));
+  say("a host function", cuda.cuLaunchHostFunc(
+                             stream, [](void*) {}, nullptr));
+  say("a stream's end", cuda.cuStreamDestroy(stream));
 }
 
 // liboffload may hold all the memory there is when the driver needs some for code that is launched
@@ -112,7 +153,7 @@ void second_device(Client& client) {
 const std::vector<Scenario> kAccidentScenarios = {
     {"refused-calls", &refused_calls},   {"code-without-room", &code_without_room},
     {"context-handle", &context_handle}, {"many-resets", &many_resets},
-    {"second-device", &second_device},
+    {"second-device", &second_device},   {"after-a-fault", &after_a_fault},
 };
 
 }  // namespace clients

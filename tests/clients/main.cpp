@@ -13,9 +13,10 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "Usage: %s ROAD SCENARIO\n", arguments[0]);
     return 2;
   }
-  for (const auto* group : {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios,
-                            &kWaitScenarios, &kLifeScenarios, &kAccidentScenarios, &kEndScenarios,
-                            &kGraphScenarios, &kSharingScenarios}) {
+  for (const auto* group :
+       {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios, &kWaitScenarios,
+        &kLifeScenarios, &kAccidentScenarios, &kEndScenarios, &kGraphScenarios, &kSharingScenarios,
+        &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

@@ -125,6 +125,19 @@ TEST_P(SlotsTest, ASystemThatRefusesIsAskedAgainNowAndThen) {
   EXPECT_NE(slot, nullptr);
 }
 
+// The limit is far, but the system gives no more than this.
+TEST_P(SlotsTest, FreeSlotsOfOtherSizesGiveWayWhereTheSystemRefuses) {
+  if (!GetParam()) GTEST_SKIP() << "pinned blocks are cut and joined";
+  start(64, 4);
+  std::vector<Slot*> small;
+  for (int i = 0; i < 8; ++i) small.push_back(slots->take(1, true));
+  for (Slot* slot : small) slots->put(slot, {});
+  const uint64_t given = slots->pinned_bytes();
+  parts.port.fail_call(Call::kCreate, 1, Status::kOutOfMemory);
+  EXPECT_NE(slots->take(4, true), nullptr);
+  EXPECT_LE(slots->pinned_bytes(), given);
+}
+
 INSTANTIATE_TEST_SUITE_P(Mode, SlotsTest, testing::Bool(),
                          [](const testing::TestParamInfo<bool>& mode) {
                            return mode.param ? "mappable" : "pinned";

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that are opened and closed while buffers move.
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "tests/clients/client.h"
+
+namespace clients {
+namespace {
+
+constexpr uint32_t kCrowd = 20;
+
+void look_at_all(Client& client, const std::vector<CUdeviceptr>& buffers) {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    client.expect(buffers[i], filled(static_cast<uint32_t>(1000 * i)));
+}
+
+void* open_plugin(int flags) {
+  void* library = dlopen(CLIENT_PLUGIN, RTLD_NOW | flags);
+  if (library == nullptr) fail(__FILE__, __LINE__, dlerror());
+  return library;
+}
+
+template <typename... A>
+CUresult call(void* library, const char* name, A... arguments) {
+  const auto function = reinterpret_cast<int (*)(A...)>(dlsym(library, name));
+  CHECK(function != nullptr);
+  return static_cast<CUresult>(function(arguments...));
+}
+
+// A library makes streams and buffers and is closed; they live on, and its code is gone. Another
+// copy of it may come to lie where it lay.
+void closed_library(Client& client) {
+  std::vector<CUdeviceptr> left;
+  std::vector<CUstream> streams;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (uint32_t round = 0; round < 10; ++round) {
+    void* library = open_plugin(0);
+    streams.push_back(nullptr);
+    left.push_back(0);
+    CHECK_CUDA(call(library, "plugin_begin", &streams.back(), &left.back(), size_t{kWords}, round));
+    CHECK(dlclose(library) == 0);
+    CHECK(dlopen(CLIENT_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == nullptr);  // else this is no test
+    client.expect(buffers[round], filled(1000 * round));
+  }
+  for (uint32_t round = 0; round < left.size(); ++round) {
+    client.stream = streams[round];
+    client.expect(left[round], std::vector<uint32_t>(kWords, round));
+    client.mix(left[round], buffers[round]);
+    std::vector<uint32_t> wanted(kWords, round);
+    mix_on_host(wanted, filled(1000 * round));
+    client.expect(left[round], wanted);
+    CHECK_CUDA(client.cuda.cuStreamDestroy(streams[round]));
+    client.free(left[round]);
+  }
+  client.stream = nullptr;
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+// A library that reaches the driver past everybody, and uses buffers that have left.
+void deep_library(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});  // addresses have changed hands
+  void* library = open_plugin(RTLD_DEEPBIND);
+  std::vector<uint32_t> found(kWords);
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    CHECK_CUDA(call(library, "plugin_read", found.data(), buffers[i], size_t{kWords}));
+    CHECK(found == filled(1000 * i));
+    CHECK_CUDA(call(library, "plugin_fill", buffers[i], size_t{16}, 1000 * i));
+  }
+  const std::vector<CUdeviceptr> more = client.crowd(kCrowd);
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    std::vector<uint32_t> wanted = filled(1000 * i);
+    for (uint32_t word = 0; word < 16; ++word) wanted[word] = 1000 * i;
+    client.expect(buffers[i], wanted);
+    CHECK_CUDA(call(library, "plugin_read", found.data(), buffers[i], size_t{kWords}));
+    CHECK(found == wanted);
+  }
+  look_at_all(client, more);
+  client.disperse(more);
+  client.disperse(buffers);
+}
+
+// A communication library's memory is registered with others: it is the driver's, and stays.
+void foreign_library(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  void* library = dlopen(CLIENT_FOREIGN, RTLD_NOW);
+  CHECK(library != nullptr);
+  CUstream stream = nullptr;
+  CUdeviceptr theirs = 0;
+  CHECK_CUDA(call(library, "plugin_begin", &stream, &theirs, size_t{kWords}, uint32_t{6}));
+  const std::vector<CUdeviceptr> more = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  client.stream = stream;
+  client.mix(theirs, buffers[3]);
+  std::vector<uint32_t> wanted(kWords, 6);
+  mix_on_host(wanted, filled(3000));
+  client.expect(theirs, wanted);
+  client.free(theirs);
+  CHECK_CUDA(client.cuda.cuStreamDestroy(stream));
+  client.stream = nullptr;
+  look_at_all(client, buffers);
+  client.disperse(more);
+  client.disperse(buffers);
+}
+
+// The program maps memory of its own, of the device and of the host, and mixes it with buffers that
+// have left.
+void own_mappings(Client& client) {
+  const auto ask = [&](const char* name) {
+    void* found = client.cuda.other(name);
+    CHECK(found != nullptr);
+    return found;
+  };
+  const auto reserve = reinterpret_cast<decltype(&cuMemAddressReserve)>(ask("cuMemAddressReserve"));
+  const auto create = reinterpret_cast<decltype(&cuMemCreate)>(ask("cuMemCreate"));
+  const auto map = reinterpret_cast<decltype(&cuMemMap)>(ask("cuMemMap"));
+  const auto access = reinterpret_cast<decltype(&cuMemSetAccess)>(ask("cuMemSetAccess"));
+  const auto unmap = reinterpret_cast<decltype(&cuMemUnmap)>(ask("cuMemUnmap"));
+  const auto release = reinterpret_cast<decltype(&cuMemRelease)>(ask("cuMemRelease"));
+  const auto give_back = reinterpret_cast<decltype(&cuMemAddressFree)>(ask("cuMemAddressFree"));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (const CUmemLocation where : {CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    CUmemLocation{CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}}) {
+    CUmemAllocationProp kind{};
+    kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    kind.location = where;
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr at = 0;
+    CHECK_CUDA(reserve(&at, kBytes, 0, 0, 0));
+    CHECK_CUDA(create(&handle, kBytes, &kind, 0));
+    CHECK_CUDA(map(at, kBytes, 0, handle, 0));
+    const CUmemAccessDesc ours{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CHECK_CUDA(access(at, kBytes, &ours, 1));
+    client.fill(at, 9);
+    std::vector<uint32_t> wanted = filled(9);
+    for (uint32_t i = 0; i < kCrowd; ++i) {
+      client.mix(at, buffers[i]);
+      mix_on_host(wanted, filled(1000 * i));
+    }
+    client.expect(at, wanted);
+    CHECK_CUDA(unmap(at, kBytes));
+    CHECK_CUDA(release(handle));
+    CHECK_CUDA(give_back(at, kBytes));
+  }
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
+}  // namespace
+
+const std::vector<Scenario> kLibraryScenarios = {
+    {"closed-library", &closed_library},
+    {"deep-library", &deep_library},
+    {"foreign-library", &foreign_library},
+    {"own-mappings", &own_mappings},
+};
+
+}  // namespace clients
