@@ -9,7 +9,6 @@
 // inside; begin_op and end_op of an op whose buffers are all resident do not take it. Nothing here
 // allocates from the program's heap.
 
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/clauses.h"
 #include "interpose/engine/config.h"
+#include "interpose/engine/edges.h"
 #include "interpose/engine/pins.h"
 #include "interpose/engine/port.h"
 #include "interpose/engine/streams.h"
@@ -121,7 +121,7 @@ class Engine {
 
  private:
   friend class EngineTest;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Mutex>;
 
   // A piece in HOST whose address still shows its former extent (or nothing yet): the worker's to
   // mend.
@@ -245,6 +245,7 @@ class Engine {
   Tended tend_piece(const PieceJob& job, Lock& lock);
   Tended tend_address(AddressJob& job, Lock& lock);
   Piece* piece_of(const PieceJob& job, PieceState state) const;
+  void collect_completed();
   void wait_not_busy(Buffer& buffer, Lock& lock);
 
   // The statistics' count of ops follows when it is about to be looked at, so that an op does not
@@ -279,9 +280,9 @@ class Engine {
   Policy& policy_;
   Statistics& statistics_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;  // a pin or a job of the worker ended, room may have appeared
-  std::condition_variable work_;     // for the worker
+  mutable Mutex mutex_;
+  Condition changed_;  // a pin or a job of the worker ended, room may have appeared
+  Condition work_;     // for the worker
   std::atomic<bool> retired_{false};
   std::atomic<bool> pressure_{false};  // evicting now: mark streams now and then
   std::atomic<bool> stop_worker_{false};

@@ -61,11 +61,14 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   // The claim, before e1 is taken: an op of another thread either sees it, or is seen by the look
   // at the pins.
   const BufferState before = buffer.state.load(std::memory_order_relaxed);
+  edge(Edge::kClaim);
   buffer.state.store(BufferState::kMoving, std::memory_order_seq_cst);
+  edge(Edge::kScan);
   if (holds(Clause::kClaimChecksPins) && pin_registry_.pinned(&buffer)) {
     buffer.state.store(before, std::memory_order_release);
     return 0;
   }
+  edge(Edge::kUses);
   Fence leave = leave_fence(buffer, waive_grace);
   if (only_finished_may_leave() && !streams_.passed(leave)) {
     buffer.state.store(before, std::memory_order_release);

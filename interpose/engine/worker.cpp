@@ -146,18 +146,20 @@ void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
 
 void Engine::collect() {
   const Lock lock(mutex_);
-  count_ops();
-  transfers_.collect();
-  streams_.collect_exposed();
+  collect_completed();
 }
 
 bool Engine::try_collect() {
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  collect_completed();
+  return true;
+}
+
+void Engine::collect_completed() {
   count_ops();
   transfers_.collect();
   streams_.collect_exposed();
-  return true;
 }
 
 }  // namespace offload
