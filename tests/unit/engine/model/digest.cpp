@@ -173,7 +173,6 @@ uint64_t EngineTest::shared_digest(Engine& engine) {
        pins = pins->next) {
     digest.add(pins->collected * 64 + pins->count.load());
     digest.add(pins->overflow.load() ? 1 : 0);
-    digest.add(pins->looks * 1000 + pins->turns);
     digest.add(pins->in_place ? 1 : 0);
     digest.add(pins->done.load());
     for (uint32_t i = 0; i < pins->collected; ++i) {

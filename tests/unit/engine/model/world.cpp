@@ -105,6 +105,25 @@ StreamIndex World::index_of(int stream_number) {
   return asked.index;
 }
 
+uint64_t World::digest() {
+  uint64_t sum = 0;
+  for (const Tensor& each : tensors_) {
+    sum = mix(sum, each.address * 4 + (each.live ? 2 : 0) + (each.written ? 1 : 0));
+    sum = mix(sum, each.last_named_op);
+    if (!each.expected.empty()) sum = mix(sum, each.expected[0]);
+    if (each.writer) sum = mix(mix(sum, each.writer->sequence), static_cast<uint64_t>(each.writer->stream));
+    for (const auto& [stream, sequence] : each.readers) {
+      sum = mix(mix(sum, sequence), static_cast<uint64_t>(stream));
+    }
+  }
+  for (const Stream& each : streams_) {
+    sum = mix(sum, each.submitted);
+    for (const uint64_t joined : each.joined) sum = mix(sum, joined);
+  }
+  for (const uint64_t saw : host_saw_) sum = mix(sum, saw);
+  return sum;
+}
+
 void World::destroy_stream(int stream_number) {
   Stream& old = stream(stream_number);
   say("destroy " + std::to_string(stream_number));

@@ -169,6 +169,7 @@ class World {
   size_t tensors() const { return tensors_.size(); }
   size_t streams() const { return streams_.size(); }
   StreamIndex index_of(int stream);
+  uint64_t digest();  // of what the program has done so far
 
   Crew crew;
   Device device;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explores sets of small programs, or one again:
+//   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
+//   engine_explorer --set NAME --index I [--choices LIST] [--trace 1]
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "profiler/base/log.h"
+#include "tests/model/search.h"
+#include "tests/model/sets.h"
+
+using namespace offload::model;
+
+int main(int count, char** words) {
+  std::string set = "all";
+  std::string choices;
+  uint64_t every = 1;
+  uint64_t states = 0;
+  double seconds = 0;
+  long index = -1;
+  bool again = false;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string option = words[i];
+    const char* value = words[i + 1];
+    if (option == "--set") set = value;
+    if (option == "--every") every = std::strtoull(value, nullptr, 10);
+    if (option == "--seconds") seconds = std::strtod(value, nullptr);
+    if (option == "--states") states = std::strtoull(value, nullptr, 10);
+    if (option == "--index") index = std::strtol(value, nullptr, 10);
+    if (option == "--trace") World::tracing = true;
+    if (option == "--choices") {
+      choices = value;
+      again = true;
+    }
+  }
+  offload::set_log_sink([](std::string_view) {});
+  bool failed = false;
+  for (const ProgramSet& each : program_sets()) {
+    if (set != "all" && set != each.name) continue;
+    const SetResult result = explore_set(
+        each, {.every = every, .seconds = seconds, .states = states, .index = index,
+               .again = again, .choices = choices_of(choices)});
+    std::printf("%s\n", result.text().c_str());
+    std::fflush(stdout);
+    failed = failed || !result.failures.empty();
+  }
+  return failed ? 1 : 0;
+}

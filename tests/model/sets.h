@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Sets of programs to explore: all sequences of actions up to a length over a small alphabet, after
+// a prologue that fills the device.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/model/program.h"
+#include "tests/model/search.h"
+
+namespace offload::model {
+
+struct ProgramSet {
+  std::string name;
+  std::string what;  // in a sentence
+  Program frame;     // settings, bounds, prologue; the threads are filled in
+  std::vector<Action> alphabet = {};
+  std::vector<Action> other = {};  // of the second thread; empty: one thread
+  uint32_t length = 3;             // actions of each thread
+  uint64_t count() const;
+  Program program(uint64_t index) const;
+};
+
+const std::vector<ProgramSet>& program_sets();
+
+struct SetOptions {
+  uint64_t every = 1;   // each n-th program only
+  double seconds = 0;   // 0: without end
+  uint64_t states = 0;  // of one program; 0: as the set says
+  long index = -1;      // one program only
+  bool again = false;   // with these choices
+  Choices choices = {};
+};
+
+struct SetResult {
+  std::string name;
+  uint64_t programs = 0;
+  uint64_t of = 0;
+  uint64_t states = 0;
+  uint64_t seen_again = 0;
+  uint64_t ends = 0;
+  uint64_t deepest = 0;
+  uint64_t cut_short = 0;
+  double seconds = 0;
+  std::vector<std::string> failures;  // and how to play each again
+  std::string text() const;
+};
+
+SetResult explore_set(const ProgramSet& set, const SetOptions& options);
+
+}  // namespace offload::model
