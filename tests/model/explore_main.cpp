@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "interpose/engine/clauses.h"
 #include "profiler/base/log.h"
 #include "tests/model/search.h"
 #include "tests/model/sets.h"
@@ -22,6 +23,8 @@ int main(int count, char** words) {
   double seconds = 0;
   long index = -1;
   bool again = false;
+  int clause = -1;
+  bool first = false;
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string option = words[i];
     const char* value = words[i + 1];
@@ -30,6 +33,8 @@ int main(int count, char** words) {
     if (option == "--seconds") seconds = std::strtod(value, nullptr);
     if (option == "--states") states = std::strtoull(value, nullptr, 10);
     if (option == "--index") index = std::strtol(value, nullptr, 10);
+    if (option == "--without") clause = static_cast<int>(std::strtol(value, nullptr, 10));
+    if (option == "--first") first = true;  // failure is enough
     if (option == "--trace") World::tracing = true;
     if (option == "--choices") {
       choices = value;
@@ -37,15 +42,17 @@ int main(int count, char** words) {
     }
   }
   offload::set_log_sink([](std::string_view) {});
+  if (clause >= 0) offload::drop(static_cast<offload::Clause>(clause));
   bool failed = false;
   for (const ProgramSet& each : program_sets()) {
     if (set != "all" && set != each.name) continue;
     const SetResult result = explore_set(
-        each, {.every = every, .seconds = seconds, .states = states, .index = index,
+        each, {.every = every, .seconds = seconds, .states = states, .index = index, .failures = first ? 1u : 3u,
                .again = again, .choices = choices_of(choices)});
     std::printf("%s\n", result.text().c_str());
     std::fflush(stdout);
     failed = failed || !result.failures.empty();
+    if (first && failed) break;
   }
   return failed ? 1 : 0;
 }

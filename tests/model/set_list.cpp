@@ -181,13 +181,6 @@ std::vector<ProgramSet> with_trouble() {
                  flagged, {}, 4});
   all.push_back({"full-queues", "a stream takes six items, then the call waits",
                  with(full(), [](Program& p) { p.bounds.queue_items = 6; }), uses_and_room()});
-  all.push_back({"full-flagged", "the same, while a stream waits for the host",
-                 with(full(), [&](Program& p) {
-                   flags(p);
-                   p.bounds.queue_items = 6;
-                   p.bounds.deviations = 2;
-                 }),
-                 flagged, {}, 4});
   return all;
 }
 

@@ -8,8 +8,6 @@ namespace offload::model {
 
 namespace {
 
-constexpr size_t kMostFailures = 3;  // of one set, then it is left
-
 uint64_t power(uint64_t base, uint32_t exponent) {
   uint64_t result = 1;
   for (uint32_t i = 0; i < exponent; ++i) result *= base;
@@ -66,7 +64,7 @@ SetResult explore_set(const ProgramSet& set, const SetOptions& options) {
                                 found.failure.what + "\n    again with: engine_explorer --set " +
                                 set.name + " --index " + std::to_string(i) + " --choices " +
                                 text_of(found.choices) + " --trace 1");
-      if (result.failures.size() == kMostFailures) break;
+      if (result.failures.size() == options.failures) break;
     }
     if (options.index >= 0) break;
   }

@@ -30,6 +30,7 @@ struct SetOptions {
   double seconds = 0;   // 0: without end
   uint64_t states = 0;  // of one program; 0: as the set says
   long index = -1;      // one program only
+  uint64_t failures = 3;  // then the set is left
   bool again = false;   // with these choices
   Choices choices = {};
 };

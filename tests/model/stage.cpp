@@ -131,7 +131,8 @@ bool Stage::can_go_on(const Player& player) {
     case State::kWaitsOthers:
       return program_ended();
     case State::kNoWork:
-      return EngineTest::jobs(*world_->engine) != 0;
+      // What it looked at in vain it looks at again once anything has changed.
+      return EngineTest::jobs(*world_->engine) != 0 && changes() != player.seen;
     case State::kAsks:
     case State::kEnded:
       return false;

@@ -35,13 +35,17 @@ void Stage::work() {
     self().between_actions = true;
     suspend(State::kNoWork);
     world_->engine->worker_step();
+    self().seen = changes();
   }
 }
 
 void Stage::finish() {
   quiet_ = true;
-  while (flags_set_ < flags_) world_->set_flag(flags_set_++);
-  gpu_->settle();
+  if (flags_ > 0) {  // there is time enough for what stood behind them
+    while (flags_set_ < flags_) world_->set_flag(flags_set_++);
+    gpu_->settle();
+    while (!gpu_->heads().empty()) gpu_->step(*gpu_->heads()[0]);
+  }
   quiet_ = false;
   for (const int tensor : vars_) {
     if (tensor < 0 || !world_->tensor(tensor).live || !world_->tensor(tensor).written) continue;
@@ -127,9 +131,11 @@ void Stage::act_op(const Action& action) {
     if (arg.mode != Mode::kNothing) {
       if (!touched.live) return;
       if (!touched.written) arg.mode = Mode::kWrite;
-      // A hidden use comes within grace of a named one.
-      const bool near = touched.last_named_op == 0 ||
-                        w.engine->ops() + 1 <= touched.last_named_op + program_.settings.grace;
+      // A hidden use comes within grace of a named one, or before what was never named leaves.
+      const bool near =
+          touched.last_named_op == 0
+              ? w.states(tensor).find_first_not_of('R') == std::string::npos
+              : w.engine->ops() + 1 <= touched.last_named_op + program_.settings.grace;
       if (!arg.named && !near) return;
     }
     arg.tensor = tensor;
