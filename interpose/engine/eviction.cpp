@@ -115,8 +115,9 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
   const Point copied = streams_.advance_lane(out);
   if (status != Status::kOk) {
     statistics_.driver_errors.add();
-    Fence fence = slot->fence;
-    fence.add(copied);
+    // The lane has waited for the slot's own fence.
+    Fence fence;
+    if (holds(Clause::kFailedCopyKeepsSlot)) fence.add(copied);
     slots_.put(slot, fence);
     if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(copied);
     return false;

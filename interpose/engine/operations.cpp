@@ -115,6 +115,7 @@ void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
 void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
   uint64_t op = 0;
   edge(Edge::kCount);
+  if (!holds(Clause::kNoteBeforeUnpin)) pins.withdraw();
   const uint64_t position = streams_.advance(stream, &op);
   edge(Edge::kNote);
   for (uint32_t i = 0; i < pins.collected; ++i) pins.at(i)->note_use(stream, position, op);

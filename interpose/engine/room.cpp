@@ -12,7 +12,11 @@
 namespace offload {
 
 namespace {
+#ifdef OFFLOAD_DROPPABLE_CLAUSES
+constexpr uint32_t kTurns = 8;
+#else
 constexpr uint32_t kTurns = 64;  // waits for other threads, for one request
+#endif
 }
 
 void Engine::put_back(Extent* extent, const Fence& fence) {
@@ -35,7 +39,7 @@ Extent* Engine::take_pooled(uint32_t granules) {
 // Whether new memory of this size leaves enough free, on the device or the host, to swap any piece
 // in that is away (Slots: the reserve).
 bool Engine::leaves_reserve(uint32_t granules) const {
-  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  if (!holds(Clause::kAllocationReserve) || slots_.used_bytes() == 0) return true;
   const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
   const uint64_t capacity = extents_.capacity_bytes();
   const uint64_t device = capacity - std::min(capacity, owned_bytes());
@@ -45,7 +49,7 @@ bool Engine::leaves_reserve(uint32_t granules) const {
 // Whether memory that will never move leaves enough that moves for the largest buffer to be on the
 // device, once buffers are away. Without it nothing that is away could come home.
 bool Engine::leaves_room_to_swap(uint32_t granules) const {
-  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  if (!holds(Clause::kRoomToSwap) || slots_.used_bytes() == 0) return true;
   uint64_t stays = slabs_.granules() + granules;
   uint64_t largest = 0;
   for (const Buffer* buffer : live_) {
@@ -309,7 +313,7 @@ bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
   const uint64_t ticket = line_next_++;
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  while (line_serving_ != ticket) look_again(lock);
+  while (line_serving_ != ticket && holds(Clause::kWaitersQueue)) look_again(lock);
   const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
   while (!PinRegistry::dropped(held)) look_again(lock);
   ++line_serving_;

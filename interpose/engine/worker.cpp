@@ -43,9 +43,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     piece->shown = nullptr;
   }
   Slot* slot = piece->slot;
-  const bool showable = config_.evicted == EvictedShows::kHostCopy && slot != nullptr &&
-                        slot->handle != 0 && slot->granules == piece->granules && !slot->mapped;
-  if (!showable) return Tended::kDone;
+  if (config_.evicted != EvictedShows::kHostCopy || slot->mapped) return Tended::kDone;
   if (holds(Clause::kSlotShownAfterCopied) && !streams_.passed(piece->copied, false)) {
     return Tended::kLater;
   }

@@ -120,6 +120,19 @@ std::vector<ProgramSet> one_thread() {
                  {op(0, {update(a)}), op(1, {update(b)}), op(0, {read(b)}), press(a), press(b),
                   allocate(c, 2), allocate(d, 1), release(c, 1), op(1, {update(c)}),
                   op(0, {update(d)})}});
+  all.push_back({"reserve", "the same, and ops that name more than fits, which is refused",
+                 with(full(3), [](Program& p) {
+                   p.settings.host_granules = 3;
+                   p.settings.largest_extent = 1;
+                   p.settings.evicted = EvictedShows::kNothing;
+                   p.bounds.deviations = 1;
+                   p.prologue = {allocate(a, 1), op(0, {write(a)}), allocate(b, 1),
+                                 op(1, {write(b)}), allocate(c, 1), op(0, {write(c)}), idle(0)};
+                 }),
+                 {op(0, {update(a)}), op(1, {read(a), read(b), read(c), read(d)}),
+                  op(1, {read(a), read(b), read(d)}), op(0, {update(c)}), press(a), allocate(d, 1),
+                  allocate(e, 1), allocate(5, 2), op(1, {update(d)}), op(0, {update(e)})},
+                 {}, 4});
   all.push_back({"many-names", "more names than the list holds", with(full(6), [](Program& p) {
                    p.settings.largest_extent = 1;
                    p.settings.piece_granules = 1;
@@ -165,6 +178,18 @@ std::vector<ProgramSet> with_trouble() {
                  }),
                  {op(0, {update(a)}), op(1, {read(a)}), op(1, {update(b)}), press(a), press(b),
                   allocate(c, 1), allocate(c, 2, 1), release(c, 1), op(1, {update(c)}), trim()}});
+  all.push_back({"failing-slots", "the same, with little host memory for two sizes",
+                 with(full(6), [&](Program& p) {
+                   failing(p);
+                   p.settings.host_granules = 5;
+                   p.settings.piece_granules = 1;
+                   p.prologue = {allocate(a, 2), allocate(b, 2), allocate(c, 1), allocate(d, 1),
+                                 op(0, {write(a)}), op(1, {write(b)}), op(1, {write(c)}),
+                                 op(1, {write(d)}), idle(0), idle(0)};
+                 }),
+                 {op(0, {update(a)}), op(1, {update(b)}), press(a), press(b), press(c), press(d),
+                  allocate(e, 2), release(a, 0), release(e, 1), op(1, {read(c)}), idle(0)},
+                 {}, 4});
   all.push_back({"failing-in-place", "the same, with ops that name more than fits",
                  with(full(4), [&](Program& p) {
                    failing(p);
@@ -217,6 +242,18 @@ std::vector<ProgramSet> two_threads() {
                   op(0, {update(c)}), release(a, 0)},
                  {op(1, {update(b)}), op(1, {update(b), update(a)}), allocate(d, 4, 1), release(d),
                   op(1, {update(d)}), trim()},
+                 2});
+  all.push_back({"threads-served", "each wants all there is; nobody is refused",
+                 with(full(), [](Program& p) {
+                   p.refuses = false;
+                   p.settings.evicted = EvictedShows::kNothing;
+                   p.bounds.deviations = 4;
+                   p.prologue = {allocate(a, 2), allocate(b, 2), op(0, {write(a)}),
+                                 op(0, {write(b)}), idle(0), allocate(c, 2), allocate(d, 2),
+                                 op(1, {write(c)}), op(1, {write(d)}), idle(1)};
+                 }),
+                 {op(0, {update(a), update(b)}), op(0, {update(a)}), op(0, {update(a), update(c)})},
+                 {op(1, {update(c), update(d)}), op(1, {update(d)}), op(1, {update(d), update(b)})},
                  2});
   all.push_back({"threads-flagged", "one waits for a flag that the other sets",
                  with(full(), [](Program& p) { p.settings.patience = 2; }),
