@@ -122,16 +122,16 @@ std::vector<ProgramSet> one_thread() {
                   op(0, {update(d)})}});
   all.push_back({"reserve", "the same, and ops that name more than fits, which is refused",
                  with(full(3), [](Program& p) {
-                   p.settings.host_granules = 3;
-                   p.settings.largest_extent = 1;
+                   p.settings.host_granules = 5;
                    p.settings.evicted = EvictedShows::kNothing;
-                   p.bounds.deviations = 1;
-                   p.prologue = {allocate(a, 1), op(0, {write(a)}), allocate(b, 1),
-                                 op(1, {write(b)}), allocate(c, 1), op(0, {write(c)}), idle(0)};
+                   p.bounds.deviations = 0;
+                   p.prologue = {allocate(a, 2), op(0, {write(a)}), idle(0), allocate(b, 1),
+                                 op(1, {write(b)}), allocate(c, 1), op(0, {write(c)}), idle(0),
+                                 allocate(d, 1), op(0, {write(d)}), idle(0)};
                  }),
-                 {op(0, {update(a)}), op(1, {read(a), read(b), read(c), read(d)}),
-                  op(1, {read(a), read(b), read(d)}), op(0, {update(c)}), press(a), allocate(d, 1),
-                  allocate(e, 1), allocate(5, 2), op(1, {update(d)}), op(0, {update(e)})},
+                 {op(0, {update(a)}), op(1, {read(a), read(b)}), op(1, {read(a), read(c), read(d)}),
+                  op(0, {update(c), update(a)}), press(b), press(c), allocate(e, 1), allocate(5, 1),
+                  op(1, {write(e)}), op(0, {update(5)})},
                  {}, 4});
   all.push_back({"many-names", "more names than the list holds", with(full(6), [](Program& p) {
                    p.settings.largest_extent = 1;

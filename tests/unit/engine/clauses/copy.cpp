@@ -91,8 +91,8 @@ void half_a_copy_in(World& w) {
   const int a = w.allocate(granules(2));
   const int x = w.allocate(granules(2));
   const int small[2] = {w.allocate(granules(1)), w.allocate(granules(1))};
-  w.op(s0, {write(a)});
   w.op(s1, {write(x)});
+  w.op(s0, {write(a)});
   for (const int each : small) w.op(s0, {write(each)});
   w.idle(s0, 4);
   w.press(a);

@@ -72,26 +72,6 @@ void only_unused_can_leave(World& w) {
   w.op(s0, {write(c)});
 }
 
-// An op that names more than fits brings some of it home, for which others leave into the reserve.
-// What that made free is asked for before anything is used again.
-void fill_what_was_made_free(World& w) {
-  const int s0 = w.add_stream();
-  std::vector<int> all;
-  for (int i = 0; i < 7; ++i) {
-    all.push_back(w.allocate(granules(1)));
-    w.op(s0, {write(all.back())});
-    w.idle(s0, 2);
-  }
-  std::vector<Arg> most;
-  for (int i = 0; i < 5; ++i) most.push_back(read(all[static_cast<size_t>(i)]));
-  if (w.try_op(s0, most) == Status::kOk) fail(Failure::Kind::kMisuse, "five buffers where four fit");
-  for (int i = 0; i < 4; ++i) {
-    const int next = w.try_allocate(granules(1));
-    if (next >= 0) w.op(s0, {write(next)});
-  }
-  for (const int each : all) w.op(s0, {update(each)});
-}
-
 // One buffer that all others would have to leave for.
 void one_wants_all(World& w) {
   const int s0 = w.add_stream();
@@ -186,7 +166,6 @@ std::vector<Scenario> host_scenarios() {
       {Clause::kFailedMapKeepsFence, "FailedMapKeepsFence", two, map_fails},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable", four, only_unused_can_leave},
       {Clause::kRestoreReserve, "RestoreReserve", four_and_four, one_wants_all},
-      {Clause::kAllocationReserve, "AllocationReserve", four_and_four, fill_what_was_made_free},
       {Clause::kRoomToSwap, "RoomToSwap", unmapped, blocks_leave_room},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", six, two_threads_in_want},
       {Clause::kExternalFlag, "ExternalFlag", four, waits_before_the_flag},

@@ -100,6 +100,17 @@ void Device::drain(Queue& queue) {
   if (!force(*last)) fail(Failure::Kind::kHang, "queue " + queue.name + " cannot go on");
 }
 
+bool Device::uses(Address at, uint64_t bytes) const {
+  for (const auto& queue : queues_) {
+    for (const Item& item : queue->items) {
+      for (const Touch& touch : item.touches) {
+        if (touch.at < at + bytes && at < touch.at + touch.bytes) return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::string Device::dump() const {
   std::string text;
   for (const auto& queue : queues_) {

@@ -98,6 +98,8 @@ class Device {
   void drain(Queue& queue);
   // Work that never ran is dropped: the context died.
   void forget_work();
+  // Whether queued work goes through these addresses.
+  bool uses(Address at, uint64_t bytes) const;
   std::string dump() const;
   const std::vector<std::unique_ptr<Queue>>& queues() const { return queues_; }
   bool flag_set(int flag) const {

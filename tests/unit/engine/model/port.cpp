@@ -95,6 +95,10 @@ Status ModelPort::unmap(Address at, uint64_t bytes) {
     return status;
   }
   if (say) say("unmap " + std::to_string(at));
+  // Nothing else may be mapped there in time.
+  if (device_.uses(at, bytes)) {
+    fail(Failure::Kind::kFault, "an address is unmapped that queued work still uses");
+  }
   device_.memory().unmap(at, bytes);
   return Status::kOk;
 }
