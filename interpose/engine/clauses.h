@@ -36,7 +36,8 @@ enum class Clause {
   kRestoreChecksLeave,    // an address shows something else only once e1 has passed
   kRestoreSetsFill,       // fill = e3
   kSlotKeepsFence,        // a slot is free again behind the copy that reads it
-  kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call failed
+  kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call
+                          // failed
   kFailedCopyReadsSlot,   // and behind that of a copy in
   kUnusedIsEvictable,     // a buffer that no op has named can leave
   kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where host threads can come between each other: the engine's mutex, and the places in an op and in
-// a claim where memory is read or written without it. In a test build whoever watches is told at
-// each of them, and lets another thread go on there, or sleeps. In the library they are nothing, and
-// the mutex is the standard one.
+// Where host threads can come between each other: the engine's mutex, and the places in an op and
+// in a claim where memory is read or written without it. In a test build whoever watches is told at
+// each of them, and lets another thread go on there, or sleeps. In the library they are nothing,
+// and the mutex is the standard one.
 
 #include <condition_variable>
 #include <cstdint>

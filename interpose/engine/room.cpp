@@ -17,7 +17,7 @@ constexpr uint32_t kTurns = 8;
 #else
 constexpr uint32_t kTurns = 64;  // waits for other threads, for one request
 #endif
-}
+}  // namespace
 
 void Engine::put_back(Extent* extent, const Fence& fence) {
   if (&extent->fence != &fence) extent->fence = fence;

@@ -100,9 +100,7 @@ class Streams {
   bool passed(Fence& fence, bool record = true);  // passed points drop out
   // The host waits; with `lock` given, the mutex is let go meanwhile.
   void synchronize(Point point) { synchronize_with(point, nullptr); }
-  void synchronize(Point point, std::unique_lock<Mutex>& lock) {
-    synchronize_with(point, &lock);
-  }
+  void synchronize(Point point, std::unique_lock<Mutex>& lock) { synchronize_with(point, &lock); }
 
   // Rule G. Between begin and end the op that waits for the host is forwarded.
   void external_wait_begin(StreamIndex stream);

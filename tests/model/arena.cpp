@@ -84,9 +84,9 @@ void give(void* memory) {
 
 void* allocate(size_t bytes, size_t alignment) {
   if (is_open) return take(bytes, alignment);
-  void* memory = alignment > kUnit
-                     ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)
-                     : std::malloc(bytes != 0 ? bytes : 1);
+  void* memory = alignment > kUnit ? std::aligned_alloc(
+                                         alignment, (bytes + alignment - 1) / alignment * alignment)
+                                   : std::malloc(bytes != 0 ? bytes : 1);
   if (memory == nullptr) std::abort();
   return memory;
 }

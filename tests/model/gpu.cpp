@@ -23,7 +23,8 @@ bool Gpu::need(size_t index, uint32_t number) {
 
 bool Gpu::can_reach(const Mark& mark) {
   upto_.assign(device_.queues().size(), 0);
-  return mark.done || (mark.number >= first_number(*mark.queue) && need(mark.queue->index, mark.number));
+  return mark.done ||
+         (mark.number >= first_number(*mark.queue) && need(mark.queue->index, mark.number));
 }
 
 const std::vector<Queue*>& Gpu::heads_towards(const Mark& mark) {
@@ -75,7 +76,8 @@ bool Gpu::clash(const Work& a, const Work& b) {
   if (a.anywhere || b.anywhere) return true;
   for (const Place& one : a.places) {
     for (const Place& other : b.places) {
-      if ((one.writes || other.writes) && one.begin < other.end && other.begin < one.end) return true;
+      if ((one.writes || other.writes) && one.begin < other.end && other.begin < one.end)
+        return true;
     }
   }
   return false;
@@ -145,7 +147,8 @@ uint64_t Gpu::digest() const {
       sum = mix(sum, item.run ? item.token : 1);
       sum = mix(sum, item.records != nullptr ? 2 : static_cast<uint64_t>(item.flag + 3));
       const Mark* mark = item.waits_for.get();
-      if (mark != nullptr) sum = mix(mix(sum, mark->queue->index), mark->number * 2 + (mark->done ? 1 : 0));
+      if (mark != nullptr)
+        sum = mix(mix(sum, mark->queue->index), mark->number * 2 + (mark->done ? 1 : 0));
     }
   }
   return sum;

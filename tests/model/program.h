@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small programs to explore: what each host thread does, one action after another, on tensors that
-// have letters. What cannot be done (a tensor that is not there, memory that is refused) is left out.
+// have letters. What cannot be done (a tensor that is not there, memory that is refused) is left
+// out.
 
 #include <cstdint>
 #include <string>
@@ -28,9 +29,9 @@ struct Action {
     kCount
   };
   Kind kind = Kind::kOp;
-  int stream = -1;        // -1: a call without a stream
-  int var = -1;           // the tensor's letter
-  uint64_t granules = 0;  // or, below 1: a block of a slab
+  int stream = -1;             // -1: a call without a stream
+  int var = -1;                // the tensor's letter
+  uint64_t granules = 0;       // or, below 1: a block of a slab
   std::vector<Arg> args = {};  // tensor: the letter
   std::string text = {};
 };
@@ -50,16 +51,18 @@ Action new_stream();
 inline constexpr int kLetters = 6;
 
 struct Bounds {
-  // From the plain course of things, in which a thread goes on until it has to wait, and the GPU does
-  // only what somebody waits for (or, if `eager`, whatever somebody asks for): a thread is stopped in
-  // the midst of a call for another, or the GPU is further (or less far) than that when it is asked.
+  // From the plain course of things, in which a thread goes on until it has to wait, and the GPU
+  // does only what somebody waits for (or, if `eager`, whatever somebody asks for): a thread is
+  // stopped in the midst of a call for another, or the GPU is further (or less far) than that when
+  // it is asked.
   uint32_t deviations = 3;
   bool eager = false;
   uint32_t failures = 0;     // calls of the driver that fail
+  Call only = Call::kCount;  // of this kind only; kCount: of any
   uint32_t queue_items = 0;  // that a stream takes before the submitting call blocks; 0: any number
   bool worker = true;
-  bool timed = false;         // with the events that only measure
-  uint64_t states = 20'000;   // then the rest is left out, and counted as cut short
+  bool timed = false;        // with the events that only measure
+  uint64_t states = 20'000;  // then the rest is left out, and counted as cut short
 };
 
 struct Program {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// All that can happen in a program: depth first over the choices of a stage, which is put back where
-// it was for each further one. A state that was seen is not gone on from again.
+// All that can happen in a program: depth first over the choices of a stage, which is put back
+// where it was for each further one. A state that was seen is not gone on from again.
 
 #include <cstdint>
 #include <string>

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "interpose/engine/clauses.h"
 #include "tests/model/program.h"
 #include "tests/model/search.h"
 
@@ -21,17 +22,20 @@ struct ProgramSet {
   uint32_t length = 3;             // actions of each thread
   uint64_t count() const;
   Program program(uint64_t index) const;
+  // A longer one over the same alphabet, by chance, without a bound on deviations.
+  Program longer(uint64_t seed) const;
 };
 
 const std::vector<ProgramSet>& program_sets();
 
 struct SetOptions {
-  uint64_t every = 1;   // each n-th program only
-  double seconds = 0;   // 0: without end
-  uint64_t states = 0;  // of one program; 0: as the set says
-  long index = -1;      // one program only
+  uint64_t every = 1;     // each n-th program only
+  double seconds = 0;     // 0: without end
+  uint64_t states = 0;    // of one program; 0: as the set says
+  long index = -1;        // one program only
   uint64_t failures = 3;  // then the set is left
-  bool again = false;   // with these choices
+  bool longer = false;    // `index` is a seed
+  bool again = false;     // with these choices
   Choices choices = {};
 };
 
@@ -48,6 +52,19 @@ struct SetResult {
   std::vector<std::string> failures;  // and how to play each again
   std::string text() const;
 };
+
+// Each clause dropped, with the program that is known to need it.
+struct NeededBy {
+  Clause clause;
+  const char* name;
+  Program program;
+};
+const std::vector<NeededBy>& clause_table();
+// Says for each where it was caught. False: one was not, or the program fails with all clauses.
+bool explore_clauses();
+
+// Longer programs for so long, some ways through each.
+bool wander_sets(double seconds, uint64_t seed);
 
 SetResult explore_set(const ProgramSet& set, const SetOptions& options);
 

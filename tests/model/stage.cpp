@@ -302,10 +302,10 @@ uint64_t Stage::digest() {
 }
 
 std::string Stage::dump() {
-  constexpr const char* kStates[] = {"ready",         "wants the mutex", "asks",
-                                     "forces",        "waits for an event", "waits for a queue",
-                                     "looks again",   "waits for a tensor", "waits for others",
-                                     "has no work",   "has ended"};
+  constexpr const char* kStates[] = {"ready",       "wants the mutex",    "asks",
+                                     "forces",      "waits for an event", "waits for a queue",
+                                     "looks again", "waits for a tensor", "waits for others",
+                                     "has no work", "has ended"};
   std::string text;
   for (const auto& player : fibers_) {
     text += "thread " + std::to_string(player->index) + " " +

@@ -50,7 +50,8 @@ void Stage::finish() {
   for (const int tensor : vars_) {
     if (tensor < 0 || !world_->tensor(tensor).live || !world_->tensor(tensor).written) continue;
     // By one thread, with nothing pinned elsewhere: nothing may be refused.
-    if (world_->try_op(0, {read(tensor)}) != Status::kOk && failures_left_ == program_.bounds.failures) {
+    if (world_->try_op(0, {read(tensor)}) != Status::kOk &&
+        failures_left_ == program_.bounds.failures) {
       fail(Failure::Kind::kRefused, "a tensor cannot come home");
     }
   }
@@ -107,10 +108,11 @@ void Stage::act_inside(const Action& action) {
   if (action.kind == Action::Kind::kFree) {
     action.stream < 0 ? w.free(tensor) : w.free_async(tensor, action.stream);
   } else {
-    const uint64_t bytes = action.granules == 0 ? kGranule / 4 : granules(action.granules);
-    const int born = action.stream < 0 ? w.try_allocate(bytes)
-                                       : w.try_allocate_async(bytes, action.stream);
+    const uint64_t bytes = action.granules == 0 ? kGranule - 96 : granules(action.granules);
+    const int born =
+        action.stream < 0 ? w.try_allocate(bytes) : w.try_allocate_async(bytes, action.stream);
     if (born >= 0) tensor = born;
+    if (born < 0 && !program_.refuses) fail(Failure::Kind::kRefused, action.text);
   }
   claim(args, -1);
 }
@@ -136,7 +138,11 @@ void Stage::act_op(const Action& action) {
           touched.last_named_op == 0
               ? w.states(tensor).find_first_not_of('R') == std::string::npos
               : w.engine->ops() + 1 <= touched.last_named_op + program_.settings.grace;
-      if (!arg.named && !near) return;
+      // Or it reads what the address shows of the copy in host memory.
+      Memory& memory = w.device.memory();
+      const Handle shown = memory.shown_at(touched.address);
+      const bool slot = shown != 0 && memory.place_of(shown) == Place::kHost;
+      if (!arg.named && !near && !(slot && arg.mode == Mode::kRead)) return;
     }
     arg.tensor = tensor;
     given.push_back(arg);
@@ -162,15 +168,16 @@ void Stage::act_op(const Action& action) {
 }
 
 bool Stage::fails(Call call) {
-  if (!inside() || quiet_ || failures_left_ == 0 || call == Call::kCount) return false;
+  if (!inside() || quiet_ || failures_left_ == 0) return false;
+  if (program_.bounds.only != Call::kCount && program_.bounds.only != call) return false;
   if (ask(2) == 0) return false;
   --failures_left_;
   if (World::tracing) std::printf("  call %d fails\n", static_cast<int>(call));
   return true;
 }
 
-// With the mutex held, others do nothing that a call for the GPU or for memory could notice; but for
-// these two, which stand for what the stream was given.
+// With the mutex held, others do nothing that a call for the GPU or for memory could notice; but
+// for these two, which stand for what the stream was given.
 void Stage::between(Call call) {
   if (!inside()) return;
   const bool locked = owner_ == current_ && EngineTest::holds_mutex(*world_->engine);

@@ -267,8 +267,8 @@ class Stress {
 
 #ifdef OFFLOAD_DROPPABLE_CLAUSES
 
-// Threads that give way, or sleep, at the engine's edges, by a seed: what they meet differs from what
-// they meet when left alone.
+// Threads that give way, or sleep, at the engine's edges, by a seed: what they meet differs from
+// what they meet when left alone.
 class Yielding final : public EdgeWatcher {
  public:
   explicit Yielding(uint64_t seed) : seed_(seed) { watch_edges(this); }

@@ -156,9 +156,8 @@ std::vector<Scenario> host_scenarios() {
                                   .host_granules = 4,
                                   .largest_extent = 1,
                                   .evicted = EvictedShows::kNothing};
-  const Settings unmapped = {.device_granules = 4,
-                             .largest_extent = 1,
-                             .evicted = EvictedShows::kNothing};
+  const Settings unmapped = {
+      .device_granules = 4, .largest_extent = 1, .evicted = EvictedShows::kNothing};
   return {
       {Clause::kWorkerWaitsLeave, "WorkerWaitsLeave", two, worker_is_early},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied", two, stray_reads_the_slot},

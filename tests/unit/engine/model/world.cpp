@@ -111,7 +111,8 @@ uint64_t World::digest() {
     sum = mix(sum, each.address * 4 + (each.live ? 2 : 0) + (each.written ? 1 : 0));
     sum = mix(sum, each.last_named_op);
     if (!each.expected.empty()) sum = mix(sum, each.expected[0]);
-    if (each.writer) sum = mix(mix(sum, each.writer->sequence), static_cast<uint64_t>(each.writer->stream));
+    if (each.writer)
+      sum = mix(mix(sum, each.writer->sequence), static_cast<uint64_t>(each.writer->stream));
     for (const auto& [stream, sequence] : each.readers) {
       sum = mix(mix(sum, sequence), static_cast<uint64_t>(stream));
     }

@@ -40,7 +40,7 @@ struct Settings {
   uint64_t min_granules = 1;
   uint64_t slot_chunk_granules = 1;
   uint64_t window_granules = 0;  // 0: the engine chooses
-  Policy* policy = nullptr;  // null: the world's own, `policy`
+  Policy* policy = nullptr;      // null: the world's own, `policy`
 };
 
 struct Arg {
