@@ -48,7 +48,8 @@ enum class Clause {
   kAllocationReserve,     // new memory leaves as much free, on device and host together
   kRoomToSwap,            // what never moves leaves room for the largest buffer
   kPinsDroppedToWait,     // a thread that waits for room holds no pins
-  kWaitersQueue,          // and those who wait are served in turn
+  kDroppedPinsCount,      // who found a victim pinned looks again, though nobody pins it by now
+  kServedTakes,           // who has waited in line takes what leaves, whoever names it again
   kInPlaceWaitsCopied,    // a slot is shown for an op only once e2 has passed, and e1 with it
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it

@@ -157,6 +157,7 @@ class Engine {
   // eviction.cpp
   uint64_t resident_bytes(const Buffer& buffer) const;
   bool evictable(const Buffer& buffer, bool waive_grace) const;
+  bool pinned(const Buffer& buffer);  // by any thread; remembered
   Fence leave_fence(const Buffer& buffer, bool waive_grace);
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
@@ -166,8 +167,8 @@ class Engine {
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
   void relieve_pressure();
   void cancel(Buffer& buffer);
-  bool hand_over(Buffer& buffer, uint32_t piece);
-  bool hand_over_oldest();
+  bool hand_over(Buffer& buffer, uint32_t piece, bool even_pinned = false);
+  bool hand_over_oldest(bool even_pinned);
 
   // restore.cpp. kNotReady: the mutex was let go, and all that was known may be stale: start over.
   Status restore(Buffer& buffer, ThreadPins* pins, Lock& lock);
@@ -313,6 +314,7 @@ class Engine {
   uint64_t counted_ops_ = 0;
   uint64_t line_next_ = 0;  // tickets of those who wait for room
   uint64_t line_serving_ = 0;
+  bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
 
   OwnVector<Candidate> candidates_;  // scratch

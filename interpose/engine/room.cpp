@@ -113,17 +113,24 @@ Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Stat
 // One step towards `granules` more of room.
 Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock) {
   const bool only_finished = only_finished_may_leave();
+  const bool served = pins != nullptr && pins->turns != 0 && holds(Clause::kServedTakes);
+  met_pins_ = false;
   if (reclaim_oldest_parked()) return Room::kMade;
   if (reshape(granules, false, lock)) return Room::kMade;
   if (reclaim_empty_slab()) return Room::kMade;
-  if (hand_over_oldest()) return Room::kMade;
+  if (hand_over_oldest(served)) return Room::kMade;
   const uint64_t bytes = granules * config_.granularity;
-  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
+  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest(served))
+    return Room::kMade;
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
+  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest(served)) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
+  // Pins are dropped without the mutex: what was pinned a moment ago may leave now.
+  if (met_pins_ && holds(Clause::kDroppedPinsCount) && pins != nullptr && ++pins->turns <= kTurns) {
+    return Room::kMade;
+  }
   if (create_after_all(granules, for_restore)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
   return Room::kNone;
@@ -308,12 +315,13 @@ void Engine::look_again(Lock& lock) {
 // the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
 // anything, so nothing will become free; or it has been waited for often enough.
 bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
+  edge(Edge::kScan);
   if (!pin_registry_.any_pins(pins)) return false;
   if (pins != nullptr && ++pins->turns > kTurns) return false;
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
   const uint64_t ticket = line_next_++;
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  while (line_serving_ != ticket && holds(Clause::kWaitersQueue)) look_again(lock);
+  while (line_serving_ != ticket) look_again(lock);
   const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
   while (!PinRegistry::dropped(held)) look_again(lock);
   ++line_serving_;

@@ -20,14 +20,21 @@ Program from_set(const char* name, uint64_t index) {
   return {};
 }
 
-struct Memory2 {
+Program from_longer(const char* name, uint64_t seed) {
+  for (const ProgramSet& set : program_sets()) {
+    if (set.name == name) return set.longer(seed);
+  }
+  return {};
+}
+
+struct Sizes {
   uint64_t device;
   uint32_t largest = 2;
   uint32_t grace = 1;
   uint64_t host = 16;
 };
 
-Program script(const char* name, Memory2 memory, std::vector<Action> prologue,
+Program script(const char* name, Sizes memory, std::vector<Action> prologue,
                std::vector<Action> thread, uint32_t failures = 0) {
   Program made;
   made.name = name;
@@ -102,8 +109,8 @@ std::vector<Action> operator+(std::vector<Action> first, const std::vector<Actio
 }
 
 std::vector<NeededBy> scripts() {
-  const Memory2 four{.device = 4};
-  const Memory2 ones{.device = 2, .largest = 1};
+  const Sizes four{.device = 4};
+  const Sizes ones{.device = 2, .largest = 1};
   return {
       {Clause::kFillInLeave, "FillInLeave",
        only(
@@ -184,7 +191,13 @@ std::vector<NeededBy> scripts() {
                idle(0)},
               {op(0, {read(a)}), synchronize(0), release(a, 0), press(c), press(d)}, 1)},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", each_wants_more()},
-      {Clause::kWaitersQueue, "WaitersQueue", each_wants_more()},
+      {Clause::kDroppedPinsCount, "DroppedPinsCount",
+       served(two(unmapped(script("pins are dropped meanwhile", four,
+                                  full() + std::vector<Action>{allocate(c, 2), op(0, {write(c)}),
+                                                               idle(0), idle(0)},
+                                  {op(0, {update(b), update(c)})})),
+                  {op(1, {update(a)})}, 2))},
+      {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 47)), 47},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
       {Clause::kExternalFlag, "ExternalFlag",
        script("waits before the flag", four,
@@ -266,17 +279,28 @@ bool explore_clauses() {
   std::set<Clause> caught;
   for (const NeededBy& each : clause_table()) {
     const auto begin = std::chrono::steady_clock::now();
+    constexpr uint64_t kWays = 40;
+    Program program = each.program;
+    Found without;
     drop(each.clause);
-    const Found without = explore(each.program);
+    for (uint32_t most = 0; each.seed == 0 && !without.failed; ++most) {
+      if (most > each.program.bounds.deviations) break;
+      program.bounds.deviations = most;
+      without = explore(program);
+    }
+    if (each.seed != 0) without = wander(program, kWays, each.seed);
     restore_clauses();
-    const Found held = explore(each.program);
+    const Found held = each.seed != 0 ? wander(program, kWays, each.seed) : explore(each.program);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("%-22s %s, %zu choices deep, after %llu states; with it %llu%s (%s; %.1f s)\n",
-                each.name, without.failed ? name_of(without.failure.kind) : "NOT CAUGHT",
-                without.choices.size(), static_cast<unsigned long long>(without.states),
-                static_cast<unsigned long long>(held.states), held.failed ? ", WHICH FAIL" : "",
-                each.program.text().c_str(), seconds);
+    std::printf(
+        "%-22s %s, %u deviations, %zu choices deep, after %llu states; with it %llu%s (%s; %.1f "
+        "s)\n",
+        each.name, without.failed ? name_of(without.failure.kind) : "NOT CAUGHT",
+        program.bounds.deviations, without.choices.size(),
+        static_cast<unsigned long long>(without.states),
+        static_cast<unsigned long long>(held.states), held.failed ? ", WHICH FAIL" : "",
+        each.program.text().c_str(), seconds);
     if (held.failed) std::printf("    %s\n", held.failure.what.c_str());
     std::fflush(stdout);
     if (without.failed && !held.failed) caught.insert(each.clause);

@@ -2,7 +2,7 @@
 // Explores sets of small programs, or one again:
 //   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
 //   engine_explorer --clauses 1              each clause dropped
-//   engine_explorer --wander SECONDS [--seed S]   longer programs by chance
+//   engine_explorer --wander SECONDS [--seed S] [--set NAME]   longer programs by chance
 //   engine_explorer --set NAME --index I [--choices LIST] [--trace 1]
 
 #include <chrono>
@@ -51,10 +51,13 @@ int main(int count, char** words) {
       again = true;
     }
   }
-  offload::set_log_sink([](std::string_view) {});
+  offload::set_log_sink([](std::string_view line) {
+    if (World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
+  });
+  if (World::tracing) offload::set_log_level(offload::LogLevel::kTrace);
   if (clause >= 0) offload::drop(static_cast<offload::Clause>(clause));
   if (clauses) return explore_clauses() ? 0 : 1;
-  if (wander > 0) return wander_sets(wander, seed) ? 0 : 1;
+  if (wander > 0) return wander_sets(wander, seed, set) ? 0 : 1;
   bool failed = false;
   for (const ProgramSet& each : program_sets()) {
     if (set != "all" && set != each.name) continue;

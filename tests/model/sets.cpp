@@ -46,6 +46,7 @@ Program ProgramSet::longer(uint64_t seed) const {
   Program made = frame;
   made.name = name + " seed " + std::to_string(seed);
   made.bounds.deviations = 1'000'000;
+  made.refuses = true;  // README.md: limits
   made.bounds.eager = random() % 4 == 0;
   for (const auto* letters : {&alphabet, &other}) {
     if (letters->empty()) continue;
@@ -58,7 +59,7 @@ Program ProgramSet::longer(uint64_t seed) const {
   return made;
 }
 
-bool wander_sets(double seconds, uint64_t seed) {
+bool wander_sets(double seconds, uint64_t seed, const std::string& only) {
   constexpr uint64_t kWays = 40;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   uint64_t programs = 0;
@@ -66,6 +67,7 @@ bool wander_sets(double seconds, uint64_t seed) {
   uint64_t failed = 0;
   for (; std::chrono::steady_clock::now() < end && failed < 3; ++seed) {
     for (const ProgramSet& set : program_sets()) {
+      if (only != "all" && only != set.name) continue;
       const Program program = set.longer(seed);
       const Found found = wander(program, kWays, seed);
       ++programs;

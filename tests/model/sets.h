@@ -58,13 +58,14 @@ struct NeededBy {
   Clause clause;
   const char* name;
   Program program;
+  uint64_t seed = 0;  // not all ways through it, but some by chance
 };
 const std::vector<NeededBy>& clause_table();
 // Says for each where it was caught. False: one was not, or the program fails with all clauses.
 bool explore_clauses();
 
 // Longer programs for so long, some ways through each.
-bool wander_sets(double seconds, uint64_t seed);
+bool wander_sets(double seconds, uint64_t seed, const std::string& only);
 
 SetResult explore_set(const ProgramSet& set, const SetOptions& options);
 
