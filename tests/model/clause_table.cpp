@@ -197,7 +197,7 @@ std::vector<NeededBy> scripts() {
                                                                idle(0), idle(0)},
                                   {op(0, {update(b), update(c)})})),
                   {op(1, {update(a)})}, 2))},
-      {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 47)), 47},
+      {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 136)), 136},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
       {Clause::kExternalFlag, "ExternalFlag",
        script("waits before the flag", four,

@@ -28,6 +28,9 @@ struct ProgramSet {
 
 const std::vector<ProgramSet>& program_sets();
 
+// In longer programs a refused op is a failure where the set says so (README.md: limits).
+inline bool served_longer = false;
+
 struct SetOptions {
   uint64_t every = 1;     // each n-th program only
   double seconds = 0;     // 0: without end
