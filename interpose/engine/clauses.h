@@ -8,6 +8,7 @@ namespace offload {
 
 enum class Clause {
   kPinDuringOp,        // an op pins what it names until its position is noted
+  kNoteBeforeUnpin,    // and drops the pins only then
   kClaimChecksPins,    // a claim is dropped when a thread pins the buffer
   kUseInLeave,         // e1 holds the uses
   kFillInLeave,        // e1 holds the fill: a buffer restored and never used is still being filled
@@ -35,13 +36,20 @@ enum class Clause {
   kRestoreChecksLeave,    // an address shows something else only once e1 has passed
   kRestoreSetsFill,       // fill = e3
   kSlotKeepsFence,        // a slot is free again behind the copy that reads it
+  kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call
+                          // failed
+  kFailedCopyReadsSlot,   // and behind that of a copy in
   kUnusedIsEvictable,     // a buffer that no op has named can leave
   kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed
   kSlotShownAfterCopied,  // the slot is shown only once e2 has passed
   kAddressWaitsUnmap,     // an address is given out again only once unmapped
   kFailedMapKeepsFence,   // an extent whose map failed goes back with its fence
-  kRestoreReserve,        // one slot is kept for evictions that a restore needs
+  kRestoreReserve,        // slots are kept for evictions that a restore needs
+  kAllocationReserve,     // new memory leaves as much free, on device and host together
+  kRoomToSwap,            // what never moves leaves room for the largest buffer
   kPinsDroppedToWait,     // a thread that waits for room holds no pins
+  kDroppedPinsCount,      // who found a victim pinned looks again, though nobody pins it by now
+  kServedTakes,           // who has waited in line takes what leaves, whoever names it again
   kInPlaceWaitsCopied,    // a slot is shown for an op only once e2 has passed, and e1 with it
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it

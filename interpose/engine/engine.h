@@ -9,7 +9,6 @@
 // inside; begin_op and end_op of an op whose buffers are all resident do not take it. Nothing here
 // allocates from the program's heap.
 
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/clauses.h"
 #include "interpose/engine/config.h"
+#include "interpose/engine/edges.h"
 #include "interpose/engine/graph_hold.h"
 #include "interpose/engine/pins.h"
 #include "interpose/engine/port.h"
@@ -140,7 +140,7 @@ class Engine {
 
  private:
   friend class EngineTest;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Mutex>;
 
   // A piece in HOST whose address still shows its former extent (or nothing yet): the worker's to
   // mend.
@@ -177,6 +177,7 @@ class Engine {
   uint64_t resident_bytes(const Buffer& buffer) const;
   bool evictable(const Buffer& buffer, bool waive_grace) const;
   Fence use_fence(const Buffer& buffer);
+  bool pinned(const Buffer& buffer);  // by any thread; remembered
   Fence leave_fence(const Buffer& buffer, bool waive_grace);
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
@@ -186,8 +187,8 @@ class Engine {
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
   void relieve_pressure();
   void cancel(Buffer& buffer);
-  bool hand_over(Buffer& buffer, uint32_t piece);
-  bool hand_over_oldest();
+  bool hand_over(Buffer& buffer, uint32_t piece, bool even_pinned = false);
+  bool hand_over_oldest(bool even_pinned);
 
   // restore.cpp. kNotReady: the mutex was let go, and all that was known may be stale: start over.
   Status restore(Buffer& buffer, ThreadPins* pins, Lock& lock);
@@ -271,6 +272,7 @@ class Engine {
   Tended tend_piece(const PieceJob& job, Lock& lock);
   Tended tend_address(AddressJob& job, Lock& lock);
   Piece* piece_of(const PieceJob& job, PieceState state) const;
+  void collect_completed();
   void wait_not_busy(Buffer& buffer, Lock& lock);
 
   // The statistics' count of ops follows when it is about to be looked at, so that an op does not
@@ -305,9 +307,9 @@ class Engine {
   Policy& policy_;
   Statistics& statistics_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;  // a pin or a job of the worker ended, room may have appeared
-  std::condition_variable work_;     // for the worker
+  mutable Mutex mutex_;
+  Condition changed_;  // a pin or a job of the worker ended, room may have appeared
+  Condition work_;     // for the worker
   std::atomic<bool> retired_{false};
   std::atomic<bool> pressure_{false};  // evicting now: mark streams now and then
   std::atomic<bool> stop_worker_{false};
@@ -339,6 +341,7 @@ class Engine {
   uint64_t counted_ops_ = 0;
   uint64_t line_next_ = 0;  // tickets of those who wait for room
   uint64_t line_serving_ = 0;
+  bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
 
   OwnVector<Candidate> candidates_;  // scratch

@@ -22,6 +22,12 @@ bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
   return streams_.ops() >= last + config_.grace_ops;
 }
 
+bool Engine::pinned(const Buffer& buffer) {
+  if (!pin_registry_.pinned(&buffer)) return false;
+  met_pins_ = true;
+  return true;
+}
+
 uint64_t Engine::resident_bytes(const Buffer& buffer) const {
   uint64_t bytes = 0;
   for (const Piece& piece : buffer.pieces) {
@@ -67,11 +73,14 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   // The claim, before e1 is taken: an op of another thread either sees it, or is seen by the look
   // at the pins.
   const BufferState before = buffer.state.load(std::memory_order_relaxed);
+  edge(Edge::kClaim);
   buffer.state.store(BufferState::kMoving, std::memory_order_seq_cst);
-  if (holds(Clause::kClaimChecksPins) && pin_registry_.pinned(&buffer)) {
+  edge(Edge::kScan);
+  if (holds(Clause::kClaimChecksPins) && pinned(buffer)) {
     buffer.state.store(before, std::memory_order_release);
     return 0;
   }
+  edge(Edge::kUses);
   Fence leave = leave_fence(buffer, waive_grace);
   if (only_finished_may_leave() && !streams_.passed(leave)) {
     buffer.state.store(before, std::memory_order_release);
@@ -118,8 +127,9 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
   const Point copied = streams_.advance_lane(out);
   if (status != Status::kOk) {
     statistics_.driver_errors.add();
-    Fence fence = slot->fence;
-    fence.add(copied);
+    // The lane has waited for the slot's own fence.
+    Fence fence;
+    if (holds(Clause::kFailedCopyKeepsSlot)) fence.add(copied);
     slots_.put(slot, fence);
     if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(copied);
     return false;
@@ -161,8 +171,10 @@ void Engine::cancel(Buffer& buffer) {
 
 // EVG to HOST, unless somebody names the buffer (he is about to cancel this). The extent goes to
 // the pool behind e2. The address shows it until the worker has unmapped it.
-bool Engine::hand_over(Buffer& buffer, uint32_t index) {
-  if (pin_registry_.pinned(&buffer)) return false;
+// Who has waited in line takes it even then: its user brings it back, and waits in line for that.
+// Otherwise a thread that names it again and again would have everybody else refused.
+bool Engine::hand_over(Buffer& buffer, uint32_t index, bool even_pinned) {
+  if (pinned(buffer) && !even_pinned) return false;
   Piece& piece = buffer.pieces[index];
   Extent* extent = piece.extent;
   piece.extent = nullptr;
@@ -177,7 +189,7 @@ bool Engine::hand_over(Buffer& buffer, uint32_t index) {
   return true;
 }
 
-bool Engine::hand_over_oldest() {
+bool Engine::hand_over_oldest(bool even_pinned) {
   for (size_t left = leaving_.size(); left > 0; --left) {
     const PieceJob job = leaving_.front();
     leaving_.pop_front();
@@ -185,7 +197,7 @@ bool Engine::hand_over_oldest() {
                        job.buffer->pieces[job.piece].serial == job.serial &&
                        job.buffer->pieces[job.piece].state == PieceState::kLeaving;
     if (!valid) continue;  // cancelled or freed meanwhile
-    if (hand_over(*job.buffer, job.piece)) return true;
+    if (hand_over(*job.buffer, job.piece, even_pinned)) return true;
     leaving_.push_back(job);  // pinned: its user is about to cancel it
   }
   return false;
@@ -212,13 +224,12 @@ uint64_t Engine::owned_bytes() const {
 size_t Engine::choose_victims(bool waive_grace) {
   candidates_.clear();
   for (const Buffer* buffer : live_) {
-    candidates_.push_back(
-        {.id = buffer->id,
-         .bytes = buffer->granules * config_.granularity,
-         .birth_position = buffer->birth_op,
-         .last_use_position =
-             std::max(buffer->last_op.load(std::memory_order_relaxed), buffer->birth_op),
-         .eligible = evictable(*buffer, waive_grace) && !pin_registry_.pinned(buffer)});
+    candidates_.push_back({.id = buffer->id,
+                           .bytes = buffer->granules * config_.granularity,
+                           .birth_position = buffer->birth_op,
+                           .last_use_position = std::max(
+                               buffer->last_op.load(std::memory_order_relaxed), buffer->birth_op),
+                           .eligible = evictable(*buffer, waive_grace) && !pinned(*buffer)});
   }
   order_.resize(candidates_.size());
   return policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);

@@ -12,7 +12,11 @@ namespace offload {
 
 using StreamIndex = uint32_t;  // dense, per device; the engine's own lanes have indices too
 inline constexpr StreamIndex kNoStream = ~StreamIndex{0};
+#ifdef OFFLOAD_DROPPABLE_CLAUSES
+inline constexpr StreamIndex kMaxStreams = 16;
+#else
 inline constexpr StreamIndex kMaxStreams = 4096;
+#endif
 
 struct Point {
   StreamIndex stream = kNoStream;

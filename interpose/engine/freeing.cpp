@@ -123,7 +123,6 @@ void Engine::dissolve(Buffer& buffer, const Fence& fence) {
     statistics_.host_bytes.subtract(bytes);
     job.fence.add(piece.leave);
     if (piece.shown != nullptr) job.shown.push_back({at, bytes, piece.shown, nullptr});
-    if (piece.slot == nullptr) continue;
     if (piece.slot->mapped) {
       piece.slot->fence = piece.copied;
       job.shown.push_back({at, bytes, nullptr, piece.slot});

@@ -15,8 +15,6 @@ Status Engine::show_slot(Buffer& buffer, Piece& piece, Lock& lock) {
     return Status::kNotReady;
   }
   Slot* slot = piece.slot;
-  if (slot == nullptr || slot->handle == 0 || slot->granules != piece.granules)
-    return Status::kOutOfMemory;
   if (slot->mapped) return Status::kOk;
   if (holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
       !streams_.passed(piece.copied))

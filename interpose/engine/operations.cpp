@@ -36,7 +36,9 @@ void Engine::name_words(ThreadPins& pins, const void* words, size_t bytes) const
 
 Status Engine::begin_op(ThreadPins& pins, StreamIndex stream) {
   if (pins.collected == 0) return Status::kOk;
+  edge(Edge::kPublish);
   if (holds(Clause::kPinDuringOp)) pins.publish();
+  edge(Edge::kState);
   bool ready = stream < 64 && !pins.overflow.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < pins.collected && ready; ++i) {
     const Buffer& buffer = *pins.at(i);
@@ -112,7 +114,10 @@ void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
 
 void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
   uint64_t op = 0;
+  edge(Edge::kCount);
+  if (!holds(Clause::kNoteBeforeUnpin)) pins.withdraw();
   const uint64_t position = streams_.advance(stream, &op);
+  edge(Edge::kNote);
   for (uint32_t i = 0; i < pins.collected; ++i) pins.at(i)->note_use(stream, position, op);
   if (pins.in_place) [[unlikely]]
     end_in_place(pins, {stream, position});
@@ -120,6 +125,7 @@ void Engine::end_op(ThreadPins& pins, StreamIndex stream) {
     const Lock lock(mutex_);
     for (Buffer* buffer : live_) buffer->note_use(stream, position, op);
   }
+  edge(Edge::kDrop);
   pins.clear();
   // Another thread cannot record on a per-thread stream, so its owner leaves an event behind each
   // op, also behind those that name nothing: they may use blocks of slabs. While evicting, an event

@@ -12,8 +12,12 @@
 
 namespace offload {
 
+#ifdef OFFLOAD_DROPPABLE_CLAUSES
+inline constexpr uint32_t kMaxPins = 4;  // so that small programs name more than that
+#else
 inline constexpr uint32_t kMaxPins =
     8192;  // a 32 KiB parameter block has 4,096 words, and tables add to them
+#endif
 
 // One per host thread; allocated at its first op, never freed, reused by a later thread.
 struct ThreadPins {
@@ -68,6 +72,7 @@ class PinRegistry {
   static bool dropped(const OwnVector<Held>& held);
 
  private:
+  friend class EngineTest;
   std::atomic<ThreadPins*> first_{nullptr};
 };
 

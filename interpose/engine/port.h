@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "interpose/engine/edges.h"
+
 namespace offload {
 
 enum class Status : uint8_t {
@@ -82,7 +84,7 @@ class Port {
   virtual uint64_t now_nanoseconds() = 0;
   // Called where a thread is about to wait for another thread; tests, which play several threads in
   // one, let the other go on here (with the lock released), and say true: no need to sleep.
-  virtual bool host_waits(std::unique_lock<std::mutex>&) { return false; }
+  virtual bool host_waits(std::unique_lock<Mutex>&) { return false; }
 };
 
 }  // namespace offload

@@ -78,7 +78,7 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
     ++extent->shown_elsewhere;
     Fence fence = extent->fence;
     fence.add(copied);
-    piece.leave.add(copied);
+    if (holds(Clause::kFailedCopyReadsSlot)) piece.copied.add(copied);
     put_back(extent, fence);
     tend_later(buffer, piece);
     statistics_.driver_errors.add();
@@ -135,7 +135,7 @@ bool Engine::show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock) {
     --piece.shown->shown_elsewhere;
     piece.shown = nullptr;
   }
-  if (piece.slot != nullptr && piece.slot->mapped) {
+  if (piece.slot->mapped) {
     if (piece.used_in_place) {
       piece.busy = true;
       wait_on_host(piece.leave, HostWait::oversized_operation, lock);

@@ -12,8 +12,12 @@
 namespace offload {
 
 namespace {
+#ifdef OFFLOAD_DROPPABLE_CLAUSES
+constexpr uint32_t kTurns = 8;
+#else
 constexpr uint32_t kTurns = 64;  // waits for other threads, for one request
-}
+#endif
+}  // namespace
 
 void Engine::put_back(Extent* extent, const Fence& fence) {
   if (&extent->fence != &fence) extent->fence = fence;
@@ -35,7 +39,7 @@ Extent* Engine::take_pooled(uint32_t granules) {
 // Whether new memory of this size leaves enough free, on the device or the host, to swap any piece
 // in that is away (Slots: the reserve).
 bool Engine::leaves_reserve(uint32_t granules) const {
-  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  if (!holds(Clause::kAllocationReserve) || slots_.used_bytes() == 0) return true;
   const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
   const uint64_t capacity = extents_.capacity_bytes();
   const uint64_t device = capacity - std::min(capacity, owned_bytes());
@@ -47,7 +51,7 @@ bool Engine::leaves_reserve(uint32_t granules) const {
 // Whether memory that will never move leaves enough that moves for the largest buffer to be on the
 // device, once buffers are away. Without it nothing that is away could come home.
 bool Engine::leaves_room_to_swap(uint32_t granules) const {
-  if (!holds(Clause::kRestoreReserve) || slots_.used_bytes() == 0) return true;
+  if (!holds(Clause::kRoomToSwap) || slots_.used_bytes() == 0) return true;
   uint64_t stays = slabs_.granules() + granules;
   uint64_t largest = 0;
   for (const Buffer* buffer : freed_held_) stays += buffer->granules;
@@ -112,17 +116,24 @@ Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Stat
 // One step towards `granules` more of room.
 Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock) {
   const bool only_finished = only_finished_may_leave();
+  const bool served = pins != nullptr && pins->turns != 0 && holds(Clause::kServedTakes);
+  met_pins_ = false;
   if (reclaim_oldest_parked()) return Room::kMade;
   if (reshape(granules, false, lock)) return Room::kMade;
   if (reclaim_empty_slab()) return Room::kMade;
-  if (hand_over_oldest()) return Room::kMade;
+  if (hand_over_oldest(served)) return Room::kMade;
   const uint64_t bytes = granules * config_.granularity;
-  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
+  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest(served))
+    return Room::kMade;
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest()) return Room::kMade;
+  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest(served)) return Room::kMade;
   if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
+  // Pins are dropped without the mutex: what was pinned a moment ago may leave now.
+  if (met_pins_ && holds(Clause::kDroppedPinsCount) && pins != nullptr && ++pins->turns <= kTurns) {
+    return Room::kMade;
+  }
   if (create_after_all(granules, for_restore)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
   return Room::kNone;
@@ -309,6 +320,7 @@ void Engine::look_again(Lock& lock) {
 // the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
 // anything, so nothing will become free; or it has been waited for often enough.
 bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
+  edge(Edge::kScan);
   if (!pin_registry_.any_pins(pins)) return false;
   if (pins != nullptr && ++pins->turns > kTurns) return false;
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();

@@ -211,7 +211,7 @@ bool Streams::passed(Fence& fence, bool record) {
   return fence.empty();
 }
 
-void Streams::synchronize_with(Point point, std::unique_lock<std::mutex>* lock) {
+void Streams::synchronize_with(Point point, std::unique_lock<Mutex>* lock) {
   State& at = state(point.stream);
   if (passed(point)) return;
   const Mark* mark = mark_at(point.stream, point.position, true);

@@ -100,9 +100,7 @@ class Streams {
   bool passed(Fence& fence, bool record = true);  // passed points drop out
   // The host waits; with `lock` given, the mutex is let go meanwhile.
   void synchronize(Point point) { synchronize_with(point, nullptr); }
-  void synchronize(Point point, std::unique_lock<std::mutex>& lock) {
-    synchronize_with(point, &lock);
-  }
+  void synchronize(Point point, std::unique_lock<Mutex>& lock) { synchronize_with(point, &lock); }
 
   // A capture begins: an event is left for all that the stream was given, and until thaw() nothing
   // of ours touches it. What it is to wait for meanwhile it waits for then, before anything new can
@@ -167,7 +165,7 @@ class Streams {
   bool record_external(State& at);
   Status finish_event(Event event);
   void finish_stream(State& at, uint64_t position);
-  void synchronize_with(Point point, std::unique_lock<std::mutex>* lock);
+  void synchronize_with(Point point, std::unique_lock<Mutex>* lock);
   const Mark* mark_at(StreamIndex stream, uint64_t position, bool record);
   void prune(State& state);
   Event take_event();

@@ -43,9 +43,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     piece->shown = nullptr;
   }
   Slot* slot = piece->slot;
-  const bool showable = config_.evicted == EvictedShows::kHostCopy && slot != nullptr &&
-                        slot->handle != 0 && slot->granules == piece->granules && !slot->mapped;
-  if (!showable) return Tended::kDone;
+  if (config_.evicted != EvictedShows::kHostCopy || slot->mapped) return Tended::kDone;
   if (holds(Clause::kSlotShownAfterCopied) && !streams_.passed(piece->copied, false)) {
     return Tended::kLater;
   }
@@ -146,18 +144,20 @@ void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
 
 void Engine::collect() {
   const Lock lock(mutex_);
-  count_ops();
-  transfers_.collect();
-  streams_.collect_exposed();
+  collect_completed();
 }
 
 bool Engine::try_collect() {
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  collect_completed();
+  return true;
+}
+
+void Engine::collect_completed() {
   count_ops();
   transfers_.collect();
   streams_.collect_exposed();
-  return true;
 }
 
 }  // namespace offload

@@ -54,6 +54,7 @@ class Slots {
   uint64_t reserve_bytes() const { return (2 * largest_ - 1) * granularity_; }
 
  private:
+  friend class EngineTest;
   static constexpr int kSizes = 5;
   static constexpr uint32_t kAskAgain = 64;  // refused growths until the system is asked again
   OwnDeque<Slot*>& list(uint32_t granules);

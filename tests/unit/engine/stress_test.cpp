@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -262,6 +265,62 @@ class Stress {
   std::atomic<bool> ended_{false};
 };
 
+#ifdef OFFLOAD_DROPPABLE_CLAUSES
+
+// Threads that give way, or sleep, at the engine's edges, by a seed: what they meet differs from
+// what they meet when left alone.
+class Yielding final : public EdgeWatcher {
+ public:
+  explicit Yielding(uint64_t seed) : seed_(seed) { watch_edges(this); }
+  ~Yielding() override { watch_edges(nullptr); }
+  void at(Edge edge) override {
+    thread_local std::mt19937_64 random(seed_ * 64 + number_++);
+    const uint64_t what = random() % 256;
+    if (what == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+    } else if (what < 32 || edge == Edge::kScan) {
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  uint64_t seed_;
+  std::atomic<uint64_t> number_{0};
+};
+
+// STRESS_SECONDS=N plays seeds for so long, from STRESS_SEED on.
+TEST(Stress, ThreadsThatGiveWay) {
+  set_log_sink([](std::string_view) {});
+  const char* seconds = std::getenv("STRESS_SECONDS");
+  const char* first = std::getenv("STRESS_SEED");
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : 2);
+  uint64_t seed = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  uint64_t misses = 0;
+  uint64_t rounds = 0;
+  for (; std::chrono::steady_clock::now() < end; ++seed, ++rounds) {
+    Stress stress;
+    const Yielding yielding(seed);
+    std::thread worker([&] { stress.worker(); });
+    std::vector<std::thread> threads;
+    for (uint64_t i = 1; i <= 3; ++i) {
+      threads.emplace_back([&stress, i, seed] { stress.thread(10 * seed + i, 400); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    stress.end();
+    worker.join();
+    ASSERT_EQ(stress.wrong(), 0u) << "STRESS_SEED=" << seed;
+    stress.check();
+    ASSERT_EQ(stress.statistics().live_bytes.get(), 0u) << "STRESS_SEED=" << seed;
+    misses += stress.statistics().demand_misses.get();
+  }
+  std::printf("%llu seeds, %llu demand misses\n", static_cast<unsigned long long>(rounds),
+              static_cast<unsigned long long>(misses));
+  EXPECT_GT(misses, rounds);
+}
+
+#else
+
 TEST(Stress, ThreeThreadsAndAWorker) {
   set_log_sink([](std::string_view) {});
   constexpr int kSteps = 20000;
@@ -280,6 +339,8 @@ TEST(Stress, ThreeThreadsAndAWorker) {
   EXPECT_GT(stress.statistics().demand_misses.get(), 50u);
   EXPECT_EQ(stress.statistics().live_bytes.get(), 0u);
 }
+
+#endif
 
 }  // namespace
 }  // namespace offload::model

@@ -55,6 +55,62 @@ void slot_is_reused(World& w) {
   w.press(x);
 }
 
+Settings tight(uint64_t device, uint64_t host) {
+  return {.device_granules = device, .host_granules = host, .largest_extent = 2};
+}
+
+void run_ready(World& w, Lane lane) {
+  Queue& queue = *static_cast<Queue*>(w.port.lane(lane).stream);
+  while (w.device.can_run(queue)) w.device.run_head(queue);
+}
+
+// Two copies out fail half-way. Their slots give way to those of another size while the halves that
+// were submitted are still queued.
+void half_a_copy_out(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int small[2] = {w.allocate(granules(1)), w.allocate(granules(1))};
+  for (const int each : small) w.op(s1, {write(each)});
+  w.op(s0, {write(a)});
+  w.idle(s1, 4);
+  w.run(s1);
+  for (int i = 0; i < 2; ++i) {
+    w.port.fail_call(Call::kCopy, 2);
+    w.press(a);
+    w.idle(s1, 4);
+  }
+  for (const int each : small) w.press(each);
+}
+
+// A copy in fails half-way, and the buffer is freed. Its slot gives way to those of another size
+// while the half that was submitted is still queued.
+void half_a_copy_in(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int x = w.allocate(granules(2));
+  const int small[2] = {w.allocate(granules(1)), w.allocate(granules(1))};
+  w.op(s1, {write(x)});
+  w.op(s0, {write(a)});
+  for (const int each : small) w.op(s0, {write(each)});
+  w.idle(s0, 4);
+  w.press(a);
+  const int c = w.allocate(granules(2));
+  w.free_async(c, s0);
+  for (int i = 0; i < 2; ++i) {  // so that the other slots are busy
+    w.press(x);
+    w.op(s1, {update(x)});
+    w.idle(s0, 4);
+  }
+  w.port.fail_call(Call::kCopy, 2);
+  if (w.try_op(s0, {read(a)}) == Status::kOk) fail(Failure::Kind::kMisuse, "no copy failed");
+  w.run(s0);
+  run_ready(w, Lane::kOut);
+  w.free_async(a, s0);
+  for (const int each : small) w.press(each);
+}
+
 }  // namespace
 
 std::vector<Scenario> copy_scenarios() {
@@ -68,6 +124,8 @@ std::vector<Scenario> copy_scenarios() {
       {Clause::kEachStreamWaitsFill, "EachStreamWaitsFill", full, two_readers_of_what_returns},
       {Clause::kCopyOutWaitsSlot, "CopyOutWaitsSlot", slots, slot_is_reused},
       {Clause::kSlotKeepsFence, "SlotKeepsFence", slots, slot_is_reused},
+      {Clause::kFailedCopyKeepsSlot, "FailedCopyKeepsSlot", tight(4, 5), half_a_copy_out},
+      {Clause::kFailedCopyReadsSlot, "FailedCopyReadsSlot", tight(6, 7), half_a_copy_in},
   };
 }
 

@@ -72,21 +72,32 @@ void only_unused_can_leave(World& w) {
   w.op(s0, {write(c)});
 }
 
-// As much as is given out; then all of it is used, again and again.
-void fill_device_and_host(World& w) {
+// One buffer that all others would have to leave for.
+void one_wants_all(World& w) {
   const int s0 = w.add_stream();
   std::vector<int> all;
-  for (int i = 0; i < 12; ++i) {
-    const int next = w.try_allocate(granules(1));
-    if (next < 0) break;
-    all.push_back(next);
-    w.op(s0, {write(next)});
-    w.idle(s0, 2);
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(w.allocate(granules(1)));
+    w.op(s0, {write(all.back())});
   }
-  if (all.size() < 3) fail(Failure::Kind::kRefused, "nothing left for host memory");
-  for (int round = 0; round < 2; ++round) {
-    for (const int each : all) w.op(s0, {update(each)});
+  w.idle(s0, 4);
+  w.try_allocate(granules(4));
+  for (const int each : all) w.op(s0, {update(each)});
+}
+
+// Blocks of slabs, as many as are given out, beside two buffers of which one is away.
+void blocks_leave_room(World& w) {
+  const int s0 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.idle(s0, 4);
+  const int b = w.allocate(granules(3));
+  w.op(s0, {write(b)});
+  w.idle(s0, 4);
+  while (w.try_allocate(2048) >= 0) {
   }
+  w.op(s0, {update(a)});
+  w.op(s0, {update(b)});
 }
 
 // Two threads whose ops fill the device each, with memory of different sizes: while one waits for
@@ -141,17 +152,20 @@ std::vector<Scenario> host_scenarios() {
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
   const Settings six = {.device_granules = 6};
   const Settings four = {.device_granules = 4};
-  const Settings never_in_place = {.device_granules = 2,
-                                   .host_granules = 3,
-                                   .largest_extent = 1,
-                                   .evicted = EvictedShows::kNothing};
+  const Settings four_and_four = {.device_granules = 4,
+                                  .host_granules = 4,
+                                  .largest_extent = 1,
+                                  .evicted = EvictedShows::kNothing};
+  const Settings unmapped = {
+      .device_granules = 4, .largest_extent = 1, .evicted = EvictedShows::kNothing};
   return {
       {Clause::kWorkerWaitsLeave, "WorkerWaitsLeave", two, worker_is_early},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied", two, stray_reads_the_slot},
       {Clause::kAddressWaitsUnmap, "AddressWaitsUnmap", ones, address_comes_again},
       {Clause::kFailedMapKeepsFence, "FailedMapKeepsFence", two, map_fails},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable", four, only_unused_can_leave},
-      {Clause::kRestoreReserve, "RestoreReserve", never_in_place, fill_device_and_host},
+      {Clause::kRestoreReserve, "RestoreReserve", four_and_four, one_wants_all},
+      {Clause::kRoomToSwap, "RoomToSwap", unmapped, blocks_leave_room},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", six, two_threads_in_want},
       {Clause::kExternalFlag, "ExternalFlag", four, waits_before_the_flag},
   };

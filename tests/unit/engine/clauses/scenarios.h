@@ -22,6 +22,10 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) {
   *out << scenario.name;
 }
 
+// Those that only threads meeting in the midst of a call need: tests/model shows them.
+inline constexpr Clause kExploredOnly[] = {Clause::kNoteBeforeUnpin, Clause::kAllocationReserve,
+                                           Clause::kDroppedPinsCount, Clause::kServedTakes};
+
 std::vector<Scenario> leave_scenarios();     // pins, claims, e1
 std::vector<Scenario> copy_scenarios();      // the copy out, and who waits for it
 std::vector<Scenario> give_scenarios();      // cancelling, the pool, parking, frees, blocks

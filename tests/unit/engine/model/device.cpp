@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/engine/model/device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/unit/engine/model/failure.h"
@@ -11,11 +12,28 @@ Queue* Device::add_queue(std::string name, bool is_lane) {
   queues_.push_back(std::make_unique<Queue>());
   queues_.back()->name = std::move(name);
   queues_.back()->is_lane = is_lane;
+  queues_.back()->index = queues_.size() - 1;
   return queues_.back().get();
 }
 
 void Device::submit(Queue& queue, Item item) {
-  if (item.records != nullptr) item.records->queue = &queue;
+  ++queue.submitted;
+  if (item.records != nullptr) {
+    item.records->queue = &queue;
+    item.records->number = queue.submitted;
+  }
+  if (keep_clocks) {
+    queue.clock.resize(queues_.size());
+    if (item.waits_for != nullptr) {
+      const Clock& other = item.waits_for->after;
+      for (size_t i = 0; i < other.size(); ++i) {
+        queue.clock[i] = std::max(queue.clock[i], other[i]);
+      }
+    }
+    queue.clock[queue.index] = queue.submitted;
+    item.after = queue.clock;
+    if (item.records != nullptr) item.records->after = queue.clock;
+  }
   queue.items.push_back(std::move(item));
 }
 
@@ -28,8 +46,7 @@ bool Device::can_run(const Queue& queue) const {
   if (queue.items.empty()) return false;
   const Item& head = queue.items.front();
   if (head.waits_for != nullptr) return head.waits_for->done;
-  if (head.flag < 0) return true;
-  return static_cast<size_t>(head.flag) < flags_.size() && flags_[static_cast<size_t>(head.flag)];
+  return head.flag < 0 || flag_set(head.flag);
 }
 
 void Device::run_head(Queue& queue) {
@@ -81,6 +98,17 @@ void Device::drain(Queue& queue) {
   auto last = std::make_shared<Mark>();
   submit(queue, {.run = {}, .records = last, .waits_for = nullptr});
   if (!force(*last)) fail(Failure::Kind::kHang, "queue " + queue.name + " cannot go on");
+}
+
+bool Device::uses(Address at, uint64_t bytes) const {
+  for (const auto& queue : queues_) {
+    for (const Item& item : queue->items) {
+      for (const Touch& touch : item.touches) {
+        if (touch.at < at + bytes && at < touch.at + touch.bytes) return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::string Device::dump() const {

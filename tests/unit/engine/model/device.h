@@ -16,11 +16,22 @@ namespace offload::model {
 
 struct Queue;
 
+// By queue: ordered behind so many of its items.
+using Clock = std::vector<uint32_t>;
+
 // One record of an event. What was recorded later into the same event is another one.
 struct Mark {
   Queue* queue = nullptr;
   bool done = false;
   uint64_t time = 0;
+  uint32_t number = 0;  // of the item that records it, in its queue
+  Clock after;          // what it stands for
+};
+
+struct Touch {
+  Address at;
+  uint64_t bytes;
+  bool writes;
 };
 
 struct Item {
@@ -28,6 +39,10 @@ struct Item {
   std::shared_ptr<Mark> records;    // an event
   std::shared_ptr<Mark> waits_for;  // an event
   int flag = -1;                    // what the host will set
+  // For who explores: what `run` will do, and behind what.
+  uint64_t token = 0;
+  std::vector<Touch> touches = {};
+  Clock after = {};
 };
 
 struct Queue {
@@ -35,6 +50,9 @@ struct Queue {
   bool is_lane = false;
   bool captures = false;  // nothing of the engine's may come here
   std::deque<Item> items;
+  size_t index = 0;        // in the order of their birth
+  uint32_t submitted = 0;  // items, so far
+  Clock clock;             // of the last one
 };
 
 class Device;
@@ -81,7 +99,14 @@ class Device {
   void drain(Queue& queue);
   // Work that never ran is dropped: the context died.
   void forget_work();
+  // Whether queued work goes through these addresses.
+  bool uses(Address at, uint64_t bytes) const;
   std::string dump() const;
+  const std::vector<std::unique_ptr<Queue>>& queues() const { return queues_; }
+  bool flag_set(int flag) const {
+    return static_cast<size_t>(flag) < flags_.size() && flags_[static_cast<size_t>(flag)];
+  }
+  bool keep_clocks = false;  // items know what they are ordered behind
   uint64_t time() const { return time_; }
   uint64_t tick() { return ++time_; }
 

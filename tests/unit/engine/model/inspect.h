@@ -7,6 +7,7 @@
 
 #include "interpose/engine/engine.h"
 #include "tests/unit/engine/model/memory.h"
+#include "tests/unit/engine/model/port.h"
 
 namespace offload {
 
@@ -27,6 +28,12 @@ class EngineTest {
   static size_t jobs(const Engine& engine) {
     return engine.piece_jobs_.size() + engine.address_jobs_.size();
   }
+  // A number for all that decides what the engine does next, as far as it is under the mutex; and
+  // for what threads read and write without it. Statistics, names of events and points that have
+  // passed do not count.
+  static uint64_t digest(Engine& engine, model::ModelPort& port);
+  static uint64_t shared_digest(Engine& engine);
+  static bool holds_mutex(Engine& engine) { return !unlocked(engine); }
   // Who holds what, for a failure's reader.
   static std::string dump(Engine& engine) { return dump_unlocked(engine); }
   static std::string dump_unlocked(Engine& engine);

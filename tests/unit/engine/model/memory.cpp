@@ -117,6 +117,17 @@ bool Memory::resolve(Address at, uint64_t bytes, std::vector<Run>* out) {
   return true;
 }
 
+uint64_t Memory::digest() const {
+  uint64_t sum = mix(next_handle_, next_poison_);
+  for (const auto& [handle, physical] : physical_) {
+    uint64_t one = mix(handle, physical.references << 8 | physical.mappings);
+    for (const Cell cell : physical.cells) one = mix(one, cell);
+    sum += one;
+  }
+  for (const auto& [at, mapping] : mappings_) sum += mix(at, mapping.handle);
+  return sum;
+}
+
 Handle Memory::shown_at(Address at) const {
   auto mapping = mappings_.upper_bound(at);
   if (mapping == mappings_.begin()) return 0;

@@ -41,6 +41,9 @@ class Memory {
   Handle shown_at(Address at) const;  // 0: nothing
   Place place_of(Handle handle) const { return physical_.at(handle).place; }
 
+  // A number for the whole content and for what shows it.
+  uint64_t digest() const;
+
   uint64_t device_used() const { return device_used_; }
   size_t mappings() const { return mappings_.size(); }
 

@@ -24,6 +24,13 @@ void ModelPort::fail_by_chance(Call call, uint32_t per_ten_thousand, uint64_t se
 Status ModelPort::enter(Call call, Schedule::Point point) {
   if (before) before(call);
   device_.schedule().at(point, device_);
+  if (director != nullptr) {
+    director->between(call);
+    if (director->fails(call)) {
+      ++failures_;
+      return faults_[static_cast<size_t>(call)].status;
+    }
+  }
   ++calls_[static_cast<size_t>(call)];
   Fault& fault = faults_[static_cast<size_t>(call)];
   Status status = Status::kOk;
@@ -53,6 +60,11 @@ Queue& ModelPort::usable(const NativeStream& stream) {
   Queue& queue = queue_of(stream);
   if (queue.captures) fail(Failure::Kind::kMisuse, queue.name + " captures, and is touched");
   return queue;
+}
+
+void ModelPort::submit(Queue& queue, Item item) {
+  if (director != nullptr) director->make_room(queue);
+  device_.submit(queue, std::move(item));
 }
 
 Status ModelPort::reserve(uint64_t bytes, Address* out) {
@@ -91,6 +103,10 @@ Status ModelPort::unmap(Address at, uint64_t bytes) {
     return status;
   }
   if (say) say("unmap " + std::to_string(at));
+  // Nothing else may be mapped there in time.
+  if (device_.uses(at, bytes)) {
+    fail(Failure::Kind::kFault, "an address is unmapped that queued work still uses");
+  }
   device_.memory().unmap(at, bytes);
   return Status::kOk;
 }
@@ -112,6 +128,7 @@ Status ModelPort::create_event(bool timed, Event* out) {
       status != Status::kOk) {
     return status;
   }
+  if (timed && no_timed_events) return Status::kError;
   auto event = std::make_unique<ModelEvent>();
   event->timed = timed;
   *out = event.get();
@@ -130,7 +147,7 @@ Status ModelPort::record(Event event, const NativeStream& stream) {
   }
   auto mark = std::make_shared<Mark>();
   known(event).last = mark;
-  device_.submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
+  submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
   device_.schedule().at(Schedule::Point::kSubmit, device_);
   return Status::kOk;
 }
@@ -142,7 +159,7 @@ Status ModelPort::wait(const NativeStream& stream, Event event) {
   const std::shared_ptr<Mark>& last = known(event).last;
   if (last == nullptr || last->done) return Status::kOk;
   if (say) say("wait of " + queue_of(stream).name + " for " + last->queue->name);
-  device_.submit(usable(stream), {.run = {}, .records = nullptr, .waits_for = last});
+  submit(usable(stream), {.run = {}, .records = nullptr, .waits_for = last});
   return Status::kOk;
 }
 
@@ -150,13 +167,20 @@ Status ModelPort::query(Event event) {
   if (const Status status = enter(Call::kQuery, Schedule::Point::kQuery); status != Status::kOk) {
     return status;
   }
-  const ModelEvent& asked = known(event);
-  return asked.last == nullptr || asked.last->done ? Status::kOk : Status::kNotReady;
+  const std::shared_ptr<Mark> last = known(event).last;
+  if (director != nullptr && last != nullptr && !known(event).timed) director->asked(last);
+  const Status status = last == nullptr || last->done ? Status::kOk : Status::kNotReady;
+  if (director != nullptr) director->answered(static_cast<uint64_t>(status));
+  return status;
 }
 
 // The schedule decides what runs meanwhile; if nothing can, another host thread has to do
 // something.
 Status ModelPort::wait_for(const std::shared_ptr<Mark>& mark) {
+  if (director != nullptr) {
+    if (mark != nullptr) director->wait(mark);
+    return Status::kOk;
+  }
   if (unlocked && unlocked()) crew_.yield();
   if (while_waiting) while_waiting();
   while (mark != nullptr && !device_.run_until(mark)) {
@@ -191,7 +215,7 @@ Status ModelPort::synchronize_stream(const NativeStream& stream) {
     return status;
   }
   auto mark = std::make_shared<Mark>();
-  device_.submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
+  submit(usable(stream), {.run = {}, .records = mark, .waits_for = nullptr});
   return wait_for(mark);
 }
 
@@ -210,6 +234,8 @@ Status ModelPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
         std::to_string(lane == Lane::kOut ? to : from) + ")");
   }
   Item item;
+  item.token = mix(mix(to, from), bytes);
+  item.touches = {{from, bytes, false}, {to, bytes, true}};
   item.run = [this, to, from, bytes] {
     std::vector<Memory::Run> source;
     std::vector<Memory::Run> target;
@@ -226,7 +252,7 @@ Status ModelPort::copy(Lane lane, Address to, Address from, uint64_t bytes) {
       for (uint64_t i = 0; i < run.count; ++i) run.cells[i] = *next++;
     }
   };
-  device_.submit(*lanes_[static_cast<size_t>(lane)], std::move(item));
+  submit(*lanes_[static_cast<size_t>(lane)], std::move(item));
   device_.schedule().at(Schedule::Point::kSubmit, device_);
   return Status::kOk;
 }
@@ -252,7 +278,11 @@ Status ModelPort::checksum_device(Address at, uint64_t bytes, uint64_t* out) {
   return Status::kOk;
 }
 
-bool ModelPort::host_waits(std::unique_lock<std::mutex>& lock) {
+bool ModelPort::host_waits(std::unique_lock<Mutex>& lock) {
+  if (director != nullptr) {
+    director->look_again(lock);
+    return true;
+  }
   lock.unlock();
   device_.schedule().at(Schedule::Point::kOther, device_);
   bool somebody = true;

@@ -35,6 +35,23 @@ inline void PrintTo(Call call, std::ostream* out) {
   *out << "call " << static_cast<int>(call);
 }
 
+// Who explores: asked wherever something may happen, and decides.
+class Director {
+ public:
+  virtual ~Director() = default;
+  virtual bool fails(Call call) = 0;
+  // Other host threads may come in between here. `locked`: the engine's mutex is held.
+  virtual void between(Call call) = 0;
+  // The host is about to ask whether it is done.
+  virtual void asked(const std::shared_ptr<Mark>& mark) = 0;
+  // What the call found, before the engine goes on with it.
+  virtual void answered(uint64_t answer) = 0;
+  // Until it is done; until the queue takes another item; until anything has happened.
+  virtual void wait(const std::shared_ptr<Mark>& mark) = 0;
+  virtual void make_room(Queue& queue) = 0;
+  virtual void look_again(std::unique_lock<Mutex>& lock) = 0;
+};
+
 // A native handle that means the calling thread's own stream, as the driver's handle 2 does.
 inline void* const kPerThreadHandle = reinterpret_cast<void*>(2);
 
@@ -56,7 +73,13 @@ class ModelPort final : public Port {
   std::function<void(Call)> before;             // scripts do something at a call
   std::function<void(const std::string&)> say;  // for a replay
   bool context_lost = false;                    // streams and events are gone
+  Director* director = nullptr;
+  bool no_timed_events = false;  // the engine goes without: fewer steps to explore
 
+  // Submits for the program or the engine; waits if the queue is full.
+  void submit(Queue& queue, Item item);
+  // The engine's events, by what was recorded in them last.
+  std::shared_ptr<Mark> last_record(Event event) { return known(event).last; }
   // The program got on.
   void progress() { in_vain_ = 0; }
 
@@ -80,7 +103,7 @@ class ModelPort final : public Port {
   uint64_t checksum_host(Address at, uint64_t bytes) override;
   Status checksum_device(Address at, uint64_t bytes, uint64_t* out) override;
   uint64_t now_nanoseconds() override { return device_.tick(); }
-  bool host_waits(std::unique_lock<std::mutex>& lock) override;
+  bool host_waits(std::unique_lock<Mutex>& lock) override;
 
  private:
   struct ModelEvent {

@@ -35,6 +35,7 @@ EngineConfig config_of(const Settings& settings) {
   config.patience_ms = settings.patience;
   config.verify = settings.verify;
   config.free_is_fenced = settings.fenced_free;
+  config.window_bytes = settings.window_granules * kGranule;
   return config;
 }
 
@@ -98,8 +99,31 @@ int World::add_stream(bool per_thread) {
 }
 
 StreamIndex World::index_of(int stream_number) {
-  const Stream& asked = stream(stream_number);
-  return engine->stream(asked.native, asked.id, asked.per_thread);
+  Stream& asked = stream(stream_number);
+  if (!remember_streams || asked.index == kNoStream) {
+    asked.index = engine->stream(asked.native, asked.id, asked.per_thread);
+  }
+  return asked.index;
+}
+
+uint64_t World::digest() {
+  uint64_t sum = 0;
+  for (const Tensor& each : tensors_) {
+    sum = mix(sum, each.address * 4 + (each.live ? 2 : 0) + (each.written ? 1 : 0));
+    sum = mix(sum, each.last_named_op);
+    if (!each.expected.empty()) sum = mix(sum, each.expected[0]);
+    if (each.writer)
+      sum = mix(mix(sum, each.writer->sequence), static_cast<uint64_t>(each.writer->stream));
+    for (const auto& [stream, sequence] : each.readers) {
+      sum = mix(mix(sum, sequence), static_cast<uint64_t>(stream));
+    }
+  }
+  for (const Stream& each : streams_) {
+    sum = mix(sum, each.submitted);
+    for (const uint64_t joined : each.joined) sum = mix(sum, joined);
+  }
+  for (const uint64_t saw : host_saw_) sum = mix(sum, saw);
+  return sum;
 }
 
 void World::destroy_stream(int stream_number) {
@@ -220,8 +244,8 @@ bool World::behind(int stream_number, const Tensor::Access& access) {
 
 void World::record_and_wait(int waiter, int stream_number) {
   auto mark = std::make_shared<Mark>();
-  device.submit(*stream(stream_number).queue, {.run = {}, .records = mark, .waits_for = nullptr});
-  device.submit(*stream(waiter).queue, {.run = {}, .records = nullptr, .waits_for = mark});
+  port.submit(*stream(stream_number).queue, {.run = {}, .records = mark, .waits_for = nullptr});
+  port.submit(*stream(waiter).queue, {.run = {}, .records = nullptr, .waits_for = mark});
 }
 
 void World::join(int waiter, int stream_number) {
@@ -251,7 +275,13 @@ void World::order(int stream_number, const Tensor& touched, bool conflicts_with_
 }
 
 void World::synchronize(int stream_number) {
-  device.drain(*stream(stream_number).queue);
+  if (port.director != nullptr) {
+    auto mark = std::make_shared<Mark>();
+    port.submit(*stream(stream_number).queue, {.run = {}, .records = mark, .waits_for = nullptr});
+    port.director->wait(mark);
+  } else {
+    device.drain(*stream(stream_number).queue);
+  }
   host_saw_[static_cast<size_t>(stream_number)] = stream(stream_number).submitted;
   for (size_t i = 0; i < streams_.size(); ++i) {
     host_saw_[i] = std::max(host_saw_[i], stream(stream_number).joined[i]);
@@ -285,7 +315,7 @@ World::Op World::name(int stream_number, const std::vector<Arg>& args) {
 
 void World::forward(Op& op) {
   Stream& on = stream(op.stream);
-  const uint64_t number = next_op_++;
+  const uint64_t number = next_op_[thread()]++ + (thread() << 32);
   if (tracing) {
     say("op " + std::to_string(number) + " on " + std::to_string(op.stream) + ":" +
         describe(op.args));
@@ -320,10 +350,15 @@ void World::forward(Op& op) {
     }
   }
   Memory& memory = device.memory();
-  device.submit(*on.queue, {.run = [&memory, kernel, number,
-                                    value] { run_kernel(memory, kernel, number, value); },
-                            .records = nullptr,
-                            .waits_for = nullptr});
+  Item item;
+  item.token = value;
+  for (const KernelArg& arg : kernel) {
+    item.token = mix(item.token, arg.address);
+    if (arg.mode != Mode::kNothing)
+      item.touches.push_back({arg.address, arg.bytes, writes(arg.mode)});
+  }
+  item.run = [&memory, kernel, number, value] { run_kernel(memory, kernel, number, value); };
+  port.submit(*on.queue, std::move(item));
   device.schedule().at(Schedule::Point::kSubmit, device);
 }
 
@@ -364,7 +399,7 @@ void World::wait_for_flag(int stream_number, int flag) {
   engine->external_wait_begin(index);
   Item item;
   item.flag = flag;
-  device.submit(*stream(stream_number).queue, std::move(item));
+  port.submit(*stream(stream_number).queue, std::move(item));
   ++stream(stream_number).submitted;
   engine->external_wait_end(index);
   step();

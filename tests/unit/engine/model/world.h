@@ -39,7 +39,8 @@ struct Settings {
   bool verify = false;
   uint64_t min_granules = 1;
   uint64_t slot_chunk_granules = 1;
-  Policy* policy = nullptr;  // null: the world's own, `policy`
+  uint64_t window_granules = 0;  // 0: the engine chooses
+  Policy* policy = nullptr;      // null: the world's own, `policy`
 };
 
 struct Arg {
@@ -167,6 +168,7 @@ class World {
     bool per_thread;
     size_t thread;
     bool live = true;
+    StreamIndex index = kNoStream;  // as the engine knows it
     uint64_t submitted = 1;
     std::set<uint64_t> unfinished_calls;  // submitted by calls that have not returned
     std::vector<uint64_t> joined;         // by stream: ordered behind this much of it
@@ -192,6 +194,7 @@ class World {
   size_t tensors() const { return tensors_.size(); }
   size_t streams() const { return streams_.size(); }
   StreamIndex index_of(int stream);
+  uint64_t digest();  // of what the program has done so far
 
   Crew crew;
   Device device;
@@ -200,6 +203,7 @@ class World {
   std::unique_ptr<Statistics> statistics;
   std::unique_ptr<Engine> engine;
   bool check_books = true;
+  bool remember_streams = false;  // ask the engine for an index once only
   // Held around calls of the engine: the books are checked only while no thread is inside.
   struct Inside {
     explicit Inside(World& world) : count(world.inside_) { ++count; }
@@ -229,7 +233,7 @@ class World {
   std::map<size_t, ThreadPins*> pins_;
   size_t played_ = 0;
   uint64_t next_stream_id_ = 100;
-  uint64_t next_op_ = 1;
+  std::map<size_t, uint64_t> next_op_;  // by thread
 };
 
 inline uint64_t granules(uint64_t count) {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explores sets of small programs, or one again:
+//   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
+//   engine_explorer --clauses 1              each clause dropped
+//   engine_explorer --wander SECONDS [--seed S] [--set NAME]   longer programs by chance
+//   engine_explorer --set NAME --index I [--choices LIST] [--trace 1]
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "interpose/engine/clauses.h"
+#include "profiler/base/log.h"
+#include "tests/model/search.h"
+#include "tests/model/sets.h"
+
+using namespace offload::model;
+
+int main(int count, char** words) {
+  std::string set = "all";
+  std::string choices;
+  uint64_t every = 1;
+  uint64_t states = 0;
+  double seconds = 0;
+  long index = -1;
+  bool again = false;
+  int clause = -1;
+  bool first = false;
+  bool longer = false;
+  bool clauses = false;
+  double wander = 0;
+  uint64_t seed = 1;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string option = words[i];
+    const char* value = words[i + 1];
+    if (option == "--set") set = value;
+    if (option == "--every") every = std::strtoull(value, nullptr, 10);
+    if (option == "--seconds") seconds = std::strtod(value, nullptr);
+    if (option == "--states") states = std::strtoull(value, nullptr, 10);
+    if (option == "--index" || option == "--longer") index = std::strtol(value, nullptr, 10);
+    if (option == "--longer") longer = true;
+    if (option == "--clauses") clauses = true;
+    if (option == "--wander") wander = std::strtod(value, nullptr);
+    if (option == "--served") served_longer = true;  // a refused op is a failure there, too
+    if (option == "--seed") seed = std::strtoull(value, nullptr, 10);
+    if (option == "--without") clause = static_cast<int>(std::strtol(value, nullptr, 10));
+    if (option == "--first") first = true;  // failure is enough
+    if (option == "--trace") World::tracing = true;
+    if (option == "--choices") {
+      choices = value;
+      again = true;
+    }
+  }
+  offload::set_log_sink([](std::string_view line) {
+    if (World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
+  });
+  if (World::tracing) offload::set_log_level(offload::LogLevel::kTrace);
+  if (clause >= 0) offload::drop(static_cast<offload::Clause>(clause));
+  if (clauses) return explore_clauses() ? 0 : 1;
+  if (wander > 0) return wander_sets(wander, seed, set) ? 0 : 1;
+  bool failed = false;
+  for (const ProgramSet& each : program_sets()) {
+    if (set != "all" && set != each.name) continue;
+    const SetResult result = explore_set(each, {.every = every,
+                                                .seconds = seconds,
+                                                .states = states,
+                                                .index = index,
+                                                .failures = first ? 1u : 3u,
+                                                .longer = longer,
+                                                .again = again,
+                                                .choices = choices_of(choices)});
+    std::printf("%s\n", result.text().c_str());
+    std::fflush(stdout);
+    failed = failed || !result.failures.empty();
+    if (first && failed) break;
+  }
+  return failed ? 1 : 0;
+}
