@@ -127,7 +127,7 @@ int wait_for(pid_t child) {
 // What the driver says to a child of a process that has used it; and the child goes on as children
 // do: it allocates, starts threads, and ends through the exit handlers.
 [[noreturn]] void be_a_child(Client& client, CUdeviceptr parents, bool tell) {
-  for (int i = 0; i < 100; ++i) std::free(std::malloc(static_cast<size_t>(1000 * i + 1)));
+  for (size_t i = 0; i < 100; ++i) std::free(std::malloc(1000 * i + 1));
   std::thread([] {}).join();
   CUdeviceptr at = 0;
   uint32_t word = 0;
