@@ -35,7 +35,7 @@ def settings_of(seed, operations):
         "operations": operations,
         "threads": rng.choice([1, 2, 3]),
         "live": live,
-        "captures": False,
+        "captures": rng.random() < 0.3,
         "memory_kib": live * 1024 * rng.choice([60, 75, 90]) // 100,
         "schedule": rng.choice(["fifo", "late", f"random:{seed}"]),
         "evicted": rng.choice(["host", "unmapped"]),
