@@ -13,6 +13,25 @@ CUcontext session_context_of(CUdevice device) {
   return active != nullptr && active->device.device == device ? active->device.context : nullptr;
 }
 
+// Our worker asks nothing of a context that is being destroyed.
+class WorkerPaused {
+ public:
+  explicit WorkerPaused(CUcontext dying) {
+    Session* active = session();
+    if (active == nullptr || dying == nullptr || active->device.context != dying) return;
+    paused_ = active;
+    paused_->worker.pause();
+  }
+  ~WorkerPaused() {
+    if (paused_ != nullptr) paused_->worker.resume();
+  }
+  WorkerPaused(const WorkerPaused&) = delete;
+  WorkerPaused& operator=(const WorkerPaused&) = delete;
+
+ private:
+  Session* paused_ = nullptr;
+};
+
 }  // namespace
 
 template <Entry E, typename Device>
@@ -63,6 +82,7 @@ CUresult ctx_pop_current(CUcontext* context) {
 
 template <Entry E>
 CUresult ctx_destroy(CUcontext context) {
+  const WorkerPaused paused(context);
   const CUresult result = real<E>()(context);
   context_changed();
   if (result == CUDA_SUCCESS) {
@@ -75,6 +95,7 @@ CUresult ctx_destroy(CUcontext context) {
 template <Entry E>
 CUresult primary_ctx_release(CUdevice device) {
   const CUcontext context = session_context_of(device);
+  const WorkerPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
   if (result == CUDA_SUCCESS) a_context_died();
@@ -91,6 +112,7 @@ CUresult primary_ctx_release(CUdevice device) {
 template <Entry E>
 CUresult primary_ctx_reset(CUdevice device) {
   const CUcontext context = session_context_of(device);
+  const WorkerPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
   if (result == CUDA_SUCCESS) a_context_died();

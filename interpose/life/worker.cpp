@@ -63,6 +63,17 @@ void Worker::count() {
   counted_.store(idle ? Counted::kAll : Counted::kSome, std::memory_order_release);
 }
 
+// True if something was done.
+bool Worker::round() {
+  const std::lock_guard<std::mutex> lock(in_round_);
+  return !paused_.load(std::memory_order_acquire) && engine_->worker_step();
+}
+
+void Worker::pause() {
+  paused_.store(true, std::memory_order_release);
+  const std::lock_guard<std::mutex> lock(in_round_);
+}
+
 void* Worker::run(void* self) {
   auto& worker = *static_cast<Worker*>(self);
   this_thread.inside = true;
@@ -71,7 +82,7 @@ void* Worker::run(void* self) {
   this_thread.context = worker.context_;
   this_thread.context_known = true;
   while (!worker.stopping_.load(std::memory_order_acquire) && !context_lost()) {
-    if (!worker.engine_->worker_step()) worker.engine_->wait_for_work();
+    if (!worker.round()) worker.engine_->wait_for_work();
   }
   if (worker.counting_.load(std::memory_order_acquire)) worker.count();
   return nullptr;

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "interpose/driver/cuda_api.h"
 
@@ -21,6 +22,9 @@ class Worker {
   bool started() const { return started_.load(std::memory_order_relaxed); }
   // Once; later calls do nothing.
   void start(Engine& engine, DriverPort& port, CUcontext context);
+  // Between the two it makes no call of the driver; pause() waits for the one under way.
+  void pause();
+  void resume() { paused_.store(false, std::memory_order_release); }
   // Waits for it to end, a second at the most.
   void stop();
   // As stop(), and before it ends the worker tells the statistics what has completed, for which it
@@ -35,11 +39,14 @@ class Worker {
 
  private:
   static void* run(void* self);
+  bool round();
   void count();
 
   std::atomic<bool> started_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> counting_{false};
+  std::atomic<bool> paused_{false};
+  std::mutex in_round_;
   std::atomic<Counted> counted_{Counted::kNever};
   Engine* engine_ = nullptr;
   DriverPort* port_ = nullptr;
