@@ -13,7 +13,7 @@ namespace simgpu {
 bool unpack_zstd(const uint8_t* data, size_t stored_bytes, size_t bytes, std::string* out,
                  std::string* error);
 
-// One raw block, https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
+// One raw block, as "LZ4 Block Format Description" (lz4_Block_format.md of LZ4) says
 bool unpack_lz4(const uint8_t* data, size_t stored_bytes, size_t bytes, std::string* out,
                 std::string* error);
 
