@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -274,6 +275,11 @@ const std::vector<NeededBy>& clause_table() {
   return table;
 }
 
+// Captures are not explored (yet): their clauses are dropped in tests/unit/engine/clauses.
+constexpr Clause kNotExplored[] = {Clause::kCaptureLeavesEvent, Clause::kCaptureUntouched,
+                                   Clause::kThawPaysWaits,      Clause::kGraphHolds,
+                                   Clause::kFreedIsHeld,        Clause::kHeldGoesBehindUse};
+
 bool explore_clauses() {
   bool good = true;
   std::set<Clause> caught;
@@ -308,6 +314,9 @@ bool explore_clauses() {
   }
   for (int i = 0; i < static_cast<int>(Clause::kCount); ++i) {
     if (caught.count(static_cast<Clause>(i)) != 0) continue;
+    if (std::count(std::begin(kNotExplored), std::end(kNotExplored), static_cast<Clause>(i)) != 0) {
+      continue;
+    }
     std::printf("no program for clause number %d\n", i);
     good = false;
   }
