@@ -35,7 +35,7 @@ CHOICES = {
     "schedule": ["fifo", "late", "random:1", "random:2"],
     "evicted": ["host", "unmapped"],
     "allocator": ["sync", "async"],
-    "feature": ["plain", "accumulate", "eval", "checkpoint", "optimizer-stream", "vary-sequence"],
+    "feature": ["plain", "accumulate", "eval", "checkpoint", "optimizer-stream", "vary-sequence", "everything"],
 }
 SMALLEST_SCHEDULES = ["fifo", "late", "random:1"]
 SOAK_CHOICES = dict(CHOICES, schedule=["fifo", "late"] + [f"random:{seed}" for seed in range(1, 7)])
@@ -46,6 +46,7 @@ FEATURES = {
     "checkpoint": ["--checkpoint-every", "2"],
     "optimizer-stream": ["--optimizer-stream"],
     "vary-sequence": ["--vary-sequence"],
+    "everything": ["--accumulate", "2", "--eval-every", "1", "--checkpoint-every", "2", "--optimizer-stream", "--vary-sequence"],
 }
 
 
@@ -115,6 +116,8 @@ class Gate:
                                              combination["schedule"], combination["evicted"])
         if wrong is None and report["bytes_out"] == 0:
             wrong = "nothing was moved, so nothing was tested"
+        if wrong is None and report["evicted"] != combination["evicted"]:
+            wrong = f"evicted memory was shown as {report['evicted']}"
         if wrong is None and report["peak_bytes_with"] > memory:
             wrong = f"{report['peak_bytes_with']} bytes were mapped on a device of {memory}"
         return wrong
