@@ -120,6 +120,13 @@ constinit pid_t loaded_in = 0;
 void end_without_driver() {
   if (driver_was_met() || getpid() != loaded_in || preloaded_in_parent()) return;
   start_to_speak();
+  const bool wanted = options().report != Report::kOff;
+  if (!wanted) {
+    log_info(libcuda_is_loaded() ? "%s reached the CUDA driver past liboffload, which does nothing"
+                                 : "%s used no CUDA driver: liboffload did nothing",
+             program_invocation_short_name);
+    return;
+  }
   if (libcuda_is_loaded()) {
     log_warn(
         "%s reached the CUDA driver past liboffload, which moved nothing: there is no summary "

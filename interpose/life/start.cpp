@@ -31,7 +31,8 @@ void start_once() {
   if (process_options.disable) return;
   set_pytorch_variables(process_options.pytorch_alloc);
   forward_in_children();
-  if (process_options.report != Report::kOff) speak_at_exit_without_driver();
+  if (process_options.report != Report::kOff || process_options.log >= LogLevel::kInfo)
+    speak_at_exit_without_driver();
 }
 
 // What is wrong with the options is said by the processes that they concern, not by every child of

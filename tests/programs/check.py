@@ -188,8 +188,11 @@ def report_without_driver():
         _, _, error = run(command, environment, [library()])
         name = os.path.basename(command[0])
         expect(error.count("\n") == 1 and f"{name} used no CUDA driver" in error, error)
-    _, _, error = run([path("programs", "quiet_end")], on_simulated_gpu(OFFLOAD_REPORT="text"), [library()])
-    expect("no CUDA driver" not in error, error)
+        _, _, error = run(command, clean_environment(OFFLOAD_LOG="info"), [library()])
+        expect(error.count("\n") == 1 and f"info: {name} used no CUDA driver" in error, error)
+    for asked in ({"OFFLOAD_REPORT": "text"}, {"OFFLOAD_LOG": "info"}):
+        _, _, error = run([path("programs", "quiet_end")], on_simulated_gpu(**asked), [library()])
+        expect("no CUDA driver" not in error, error)
 
 
 def fork_and_exec():
