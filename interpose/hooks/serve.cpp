@@ -42,6 +42,7 @@ Session* session_that_serves(const void* caller) {
 
 Session* session_that_serves_now(const void* caller) {
   if (options().ipc == Ipc::kNative) {
+    note_allocation();
     statistics().passed_through(PassThrough::shared_with_others);
     return nullptr;
   }

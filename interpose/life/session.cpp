@@ -117,8 +117,12 @@ bool allocations_seen() {
   return seen.load(std::memory_order_relaxed);
 }
 
-Session* session_for_allocation() {
+void note_allocation() {
   if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
+}
+
+Session* session_for_allocation() {
+  note_allocation();
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
   if (++this_thread.allocations % kAllocationsBetweenChecks == 1) check_current_context();
   CUcontext context = current_context();

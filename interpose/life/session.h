@@ -93,6 +93,8 @@ inline Session* session() {
 Session* session_for_allocation();
 // Whether the program ever asked for memory that a session could have served.
 bool allocations_seen();
+// One that is left to the driver because the options say so.
+void note_allocation();
 
 // What a free gets where there is no session: the driver's answer. But where hooks forward although
 // memory of ours is alive, the driver does not know the address, and the program, which is cleaning
