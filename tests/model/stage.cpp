@@ -297,7 +297,7 @@ uint64_t Stage::digest() {
   const PlayedPolicy& policy = world_->policy;
   sum = mix(sum, policy.wanted_bytes * 2 + (policy.only_first ? 1 : 0));
   for (const uint64_t id : policy.first) sum = mix(sum, id);
-  for (const int users : users_) sum = mix(sum, static_cast<uint64_t>(users + 1000));
+  for (const int users : users_) sum = mix(sum, static_cast<uint64_t>(users) + 1000);
   return sum;
 }
 
