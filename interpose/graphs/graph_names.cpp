@@ -29,7 +29,7 @@ GraphNames::Record& GraphNames::of(CUgraph graph) {
 
 // What `from` holds becomes the other's; what that holds already counts once.
 template <typename Find>
-void GraphNames::merge(Record from, Find&& find) {
+void GraphNames::merge(const Record& from, Find&& find) {
   GraphHold twice;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ Status GraphNames::record_in(Find&& find, const NodeNames& names, ThreadPins& pi
   fresh.names = names;
   for (const Address word : names.words) engine_.name(pins, word);
   const Status status = engine_.hold(pins, &fresh.hold);
-  if (status == Status::kOk) merge(std::move(fresh), find);
+  if (status == Status::kOk) merge(fresh, find);
   return status;
 }
 
@@ -112,11 +112,11 @@ void GraphNames::add(CUgraph from, CUgraphExec to) {
 }
 
 void GraphNames::put_back(CUgraph graph, Record taken) {
-  merge(std::move(taken), [&]() -> Record& { return graphs_[graph]; });
+  merge(taken, [&]() -> Record& { return graphs_[graph]; });
 }
 
 void GraphNames::put_back(CUgraphExec exec, Record taken) {
-  merge(std::move(taken), [&]() -> Record& { return execs_[exec]; });
+  merge(taken, [&]() -> Record& { return execs_[exec]; });
 }
 
 void GraphNames::replace(CUgraph from, CUgraphExec to) {

@@ -75,7 +75,7 @@ class GraphNames {
   template <typename Find>
   Status record_in(Find&& find, const NodeNames& names, ThreadPins& pins);
   template <typename Find>
-  void merge(Record from, Find&& find);
+  void merge(const Record& from, Find&& find);
   Record& of(CUgraph graph);
   Record copy_of(CUgraph graph);
   bool find_node(CUgraphNode node, CUgraph* graph);

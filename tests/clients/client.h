@@ -68,7 +68,7 @@ struct Scenario {
 };
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
-    kGraphScenarios, kSharingScenarios, kShortageScenarios, kSurroundingScenarios,
-    kLibraryScenarios;
+    kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
+    kSurroundingScenarios, kLibraryScenarios;
 
 }  // namespace clients

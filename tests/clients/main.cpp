@@ -15,8 +15,8 @@ int main(int count, char** arguments) {
   }
   for (const auto* group :
        {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios, &kWaitScenarios,
-        &kLifeScenarios, &kAccidentScenarios, &kEndScenarios, &kGraphScenarios, &kSharingScenarios,
-        &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios}) {
+        &kLifeScenarios, &kAccidentScenarios, &kEndScenarios, &kCaptureScenarios, &kGraphScenarios,
+        &kSharingScenarios, &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

@@ -115,7 +115,8 @@ int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   layouts.forget_all();
   const Layout& layout = *layouts.learn(&functions[runs++ % sizeof functions]);
   MUST(layout.known);
-  name_parameters(fixture.engine, *fixture.pins, layout, arguments.data());
+  name_parameters(layout, arguments.data(),
+                  [&](Address word) { fixture.engine.name(*fixture.pins, word); });
   std::set<Address> named;
   for (uint32_t i = 0; i < fixture.pins->collected; ++i) named.insert(fixture.pins->at(i)->address);
   MUST(!fixture.pins->overflow.load());

@@ -87,6 +87,7 @@ TEST(Rows, ParkedMemoryServesARequestThatIsAnEighthSmaller) {
 }
 
 // In the midst of an op, whose buffers stay, the driver asks for memory of its own.
+
 TEST(Rows, TheDriverGetsMemoryAndNothingIsLost) {
   expect_holds(kFour, [](World& w) {
     const int s = w.add_stream();
@@ -127,6 +128,7 @@ TEST(Rows, AUseBeforeTheHandOverCancels) {
 }
 
 // All that an op names is called back before room is sought for what is away.
+
 TEST(Rows, WhatAnOpNamesIsCancelledBeforeRoomIsSought) {
   expect_holds({.device_granules = 6}, [](World& w) {
     const int s = w.add_stream();
@@ -152,6 +154,7 @@ TEST(Rows, WhatAnOpNamesIsCancelledBeforeRoomIsSought) {
 }
 
 // Back into the extent that the address still shows: no remap, no wait of the host.
+
 TEST(Rows, ABufferReturnsIntoTheExtentThatItsAddressShows) {
   for (const char* name : {"users", "out", "in", "needed"}) {
     const auto schedule = make_schedule(name);
@@ -194,6 +197,7 @@ TEST(Rows, OnlyARemapOfAnAddressInUseWaitsOnTheHost) {
 }
 
 // The copy out waits for the buffer's own work, not for what the stream was given after it.
+
 TEST(Rows, AnEvictionDoesNotWaitForLaterWork) {
   Late late(Late::First::kOut);
   World w(kFour, late);
@@ -219,6 +223,7 @@ TEST(Rows, AnEvictionDoesNotWaitForLaterWork) {
 }
 
 // Pointers to it may lie where we do not look: in pinned memory, in a module's variables.
+
 TEST(Rows, WhatNoOpHasNamedKeepsItsContent) {
   expect_holds({.device_granules = 2}, [](World& w) {
     const int s = w.add_stream();
@@ -250,6 +255,7 @@ TEST(Rows, ABufferIsHalfAwayWhenSlotsRunOut) {
 }
 
 // Whatever is half away can still leave with its other half.
+
 TEST(Rows, TheOtherHalfCanLeaveLater) {
   expect_holds({.device_granules = 4, .host_granules = 4, .largest_extent = 1}, [](World& w) {
     const int s = w.add_stream();
@@ -270,6 +276,7 @@ TEST(Rows, TheOtherHalfCanLeaveLater) {
 }
 
 // Rule 6: host and device are full, and everything can still be swapped in, whatever its size.
+
 TEST(Rows, AFullHostAndAFullDeviceDoNotLockEachOtherOut) {
   for (const EvictedShows shows : {EvictedShows::kHostCopy, EvictedShows::kNothing}) {
     const uint32_t largest = shows == EvictedShows::kHostCopy ? 4 : 1;
@@ -442,21 +449,6 @@ TEST(Rows, AnOpThatUsesMoreThanThereIsRuns) {
   });
 }
 
-TEST(Rows, ARoundTripInPlaceIsVerified) {
-  set_log_sink([](std::string_view) {});
-  expect_holds({.device_granules = 4, .verify = true}, [](World& w) {
-    const int s = w.add_stream();
-    const int a = w.allocate(granules(3));
-    const int b = w.allocate(granules(3));
-    w.op(s, {write(a)});
-    w.op(s, {write(b)});
-    w.op(s, {update(a), update(b)});
-    w.check(a);
-    w.check(b);
-    EXPECT_EQ(w.statistics->verify_failures.get(), 0u);
-  });
-}
-
 TEST(Rows, WhatIsTooLargeIsRefusedAndNothingIsLost) {
   expect_holds({.device_granules = 4, .evicted = EvictedShows::kNothing}, [](World& w) {
     const int s = w.add_stream();
@@ -469,37 +461,6 @@ TEST(Rows, WhatIsTooLargeIsRefusedAndNothingIsLost) {
     w.check(a);
     w.check(b);
   });
-}
-
-TEST(Rows, EveryRoundTripIsVerifiedWhenAsked) {
-  expect_holds({.device_granules = 2, .verify = true}, [](World& w) {
-    const int s = w.add_stream();
-    const int a = w.allocate(granules(2));
-    w.op(s, {write(a)});
-    w.idle(s, 3);
-    const int b = w.allocate(granules(2));
-    w.op(s, {write(b)});
-    w.check(a);
-    EXPECT_EQ(w.statistics->verify_failures.get(), 0u);
-    EXPECT_GE(w.statistics->verified.get(), 1u);
-  });
-}
-
-TEST(Rows, VerifyNoticesASlotThatChanged) {
-  set_log_sink([](std::string_view) {});
-  Eager eager;
-  World w({.device_granules = 2, .verify = true}, eager);
-  const int s = w.add_stream();
-  const int a = w.allocate(granules(2));
-  w.op(s, {write(a)});
-  w.idle(s, 3);
-  w.allocate(granules(2));
-  w.worker();
-  std::vector<Memory::Run> runs;
-  ASSERT_TRUE(w.device.memory().resolve(w.tensor(a).address, kCellBytes, &runs));
-  runs[0].cells[0] ^= 1;
-  EXPECT_THROW(w.check(a), Failure);
-  EXPECT_EQ(w.statistics->verify_failures.get(), 2u);  // in the slot, and back on the device
 }
 
 }  // namespace
