@@ -111,11 +111,11 @@ void GraphNames::add(CUgraph from, CUgraphExec to) {
   merge(copy_of(from), [&]() -> Record& { return execs_[to]; });
 }
 
-void GraphNames::put_back(CUgraph graph, Record taken) {
+void GraphNames::put_back(CUgraph graph, const Record& taken) {
   merge(taken, [&]() -> Record& { return graphs_[graph]; });
 }
 
-void GraphNames::put_back(CUgraphExec exec, Record taken) {
+void GraphNames::put_back(CUgraphExec exec, const Record& taken) {
   merge(taken, [&]() -> Record& { return execs_[exec]; });
 }
 

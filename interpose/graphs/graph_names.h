@@ -56,8 +56,8 @@ class GraphNames {
   };
   Record take(CUgraph graph);
   Record take(CUgraphExec exec);
-  void put_back(CUgraph graph, Record taken);
-  void put_back(CUgraphExec exec, Record taken);
+  void put_back(CUgraph graph, const Record& taken);
+  void put_back(CUgraphExec exec, const Record& taken);
   void release(Record taken) { engine_.release(&taken.hold); }
 
   // A node is gone, and its handle may come back as another's.
