@@ -341,15 +341,24 @@ void Probe::link_rates() {
   tell("each way, both at once", rate(true, true), "GB/s");
 }
 
-// What the driver says of an address that shows host memory: programs ask, so liboffload must
-// answer for it.
+// What the driver says of an address whose content has left, in the midst of a reservation, after a
+// kernel has used it: programs ask, so liboffload must answer for it.
 void Probe::attributes_of_host_memory() {
   constexpr std::size_t kBytes = 2 << 20;
-  CUdeviceptr at = 0;
-  CUmemGenericAllocationHandle handle = 0;
-  if (!check(CALL(driver_, cuMemAddressReserve, &at, kBytes, std::size_t{0}, CUdeviceptr{0}, 0ull),
-             "reserve") ||
-      !create(true, kBytes, &handle) || !show(at, kBytes, handle, false)) {
+  CUdeviceptr window = 0;
+  CUmemGenericAllocationHandle on_device = 0;
+  CUmemGenericAllocationHandle on_host = 0;
+  if (!check(CALL(driver_, cuMemAddressReserve, &window, 16 * kBytes, std::size_t{0},
+                  CUdeviceptr{0}, 0ull),
+             "reserve")) {
+    return;
+  }
+  const CUdeviceptr at = window + 8 * kBytes;
+  if (!create(false, kBytes, &on_device) || !create(true, kBytes, &on_host) ||
+      !show(at, kBytes, on_device, false) || !fill(at, 1, 1024) || !launch(add_, at, 1024, 1) ||
+      !check(CALL(driver_, cuStreamSynchronize, stream_), "cuStreamSynchronize") ||
+      !check(CALL(driver_, cuMemUnmap, at, kBytes), "cuMemUnmap") ||
+      !show(at, kBytes, on_host, false)) {
     return;
   }
   const struct {

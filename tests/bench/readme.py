@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two generated tables of README.md.
 
-  readme.py --build DIR check         the options are those of `offload options --markdown`, and the numbers are
-                                      all that `make bench` measures, with its targets
-  readme.py --build DIR write         writes both, the numbers from bench.json of the build folder"""
+  readme.py --build DIR check         the options are those of `offload options --markdown`, and the numbers those of
+                                      measured.json beside this, which has all that `make bench` measures
+  readme.py --build DIR write         keeps bench.json of the build folder as measured.json, and writes both tables"""
 
 import argparse
 import json
@@ -16,6 +16,7 @@ import sys
 from bench import MEASURES
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+MEASURED = pathlib.Path(__file__).resolve().parent / "measured.json"
 
 
 class Wrong(Exception):
@@ -66,12 +67,14 @@ def check(text, build):
     if text[begin:end] != options_table(build):
         raise Wrong("the options in README.md are not those of `offload options --markdown`; "
                     "tests/bench/readme.py --build build write mends that")
+    measures = json.loads(MEASURED.read_text())["measures"]
+    if {row["name"]: (row["unit"], row["target"]) for row in measures} != \
+            {name: (unit, target) for name, (unit, target, _) in MEASURES.items()}:
+        raise Wrong(f"{MEASURED.name} has not all that `make bench` measures, with its targets: measure again, and write")
     begin, end = section(text, "numbers")
-    rows = re.findall(r"^\| .* \(`(\w+)`\) \| (\S+)[^|]* \| ([^|]*) \| [^|]*\|$", text[begin:end], re.MULTILINE)
-    wanted = [(name, "" if target is None else f"≤ {written(target, unit)}")
-              for name, (unit, target, _) in MEASURES.items()]
-    if [(name, target) for name, _, target in rows] != wanted:
-        raise Wrong("the numbers in README.md are not those that `make bench` measures")
+    if text[begin:end] != numbers_section(measures):
+        raise Wrong(f"the numbers in README.md are not those of {MEASURED.name}; "
+                    "tests/bench/readme.py --build build write mends that")
 
 
 def main():
@@ -85,7 +88,8 @@ def main():
         if arguments.what == "check":
             check(text, arguments.build)
         else:
-            measures = json.loads((arguments.build / "bench.json").read_text())["measures"]
+            MEASURED.write_text((arguments.build / "bench.json").read_text())
+            measures = json.loads(MEASURED.read_text())["measures"]
             text = replaced(text, "options", options_table(arguments.build))
             arguments.readme.write_text(replaced(text, "numbers", numbers_section(measures)))
     except Wrong as why:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// quiet_end normal|late-free|_exit|kill|opens-a-file FILE: starts CUDA, allocates, and ends in that
-// way. A destructor that frees after main, as many programs have, must get the answer that it gets
-// without liboffload.
+// quiet_end normal|late-free|_exit|kill|opens-a-file FILE|without-memory: starts CUDA, allocates
+// (but for the last), and ends in that way. A destructor that frees after main, as many programs
+// have, must get the answer that it gets without liboffload.
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -42,6 +42,7 @@ int main(int count, char** arguments) {
       &context, 0);
   reinterpret_cast<decltype(&cuCtxSetCurrent)>(dlsym(driver, "cuCtxSetCurrent"))(context);
   release = reinterpret_cast<decltype(release)>(dlsym(driver, "cuMemFree_v2"));
+  if (std::strcmp(how, "without-memory") == 0) return 6;
   if (reinterpret_cast<decltype(&cuMemAlloc)>(dlsym(driver, "cuMemAlloc_v2"))(&memory, 8 << 20) !=
       CUDA_SUCCESS)
     return 2;

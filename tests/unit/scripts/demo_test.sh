@@ -79,5 +79,28 @@ output=$(CAP=120 "$root/scripts/demo.sh" "$build" 2>&1)
 expect "the status when nothing is short" 1 "$?"
 expect "when nothing is short" "*should have run out of memory" "$output"
 
+# What liboffload must not do, each done by a program that behaves otherwise when it is loaded.
+# spoilt COMMANDS: the demonstration with them in its third run
+spoilt() {
+  local bad=$work/spoilt
+  rm -rf "$bad"
+  mkdir -p "$bad/workloads"
+  ln -s "$build/liboffload.so" "$build/offload" "$build/simgpu" "$bad"
+  # shellcheck disable=SC2016  # expanded there
+  printf '#!/bin/bash\ncase $LD_PRELOAD in *liboffload.so*) %s ;; esac\nexec "%s" "$@"\n' "$1" \
+    "$build/workloads/train_gpt" >"$bad/workloads/train_gpt"
+  chmod +x "$bad/workloads/train_gpt"
+  SIMGPU_BUILD=$bad "$root/scripts/demo.sh" "$bad" 2>&1
+}
+output=$(spoilt 'set -- "$@" --seed 2')
+expect "the status when the results differ" 1 "$?"
+expect "when the results differ" "*NOT equal*the results differ" "$output"
+output=$(spoilt 'echo broken >&2; exit 3')
+expect "the status when the third run fails" 1 "$?"
+expect "when the third run fails" "*broken*exit 3*the run with liboffload failed" "$output"
+output=$(spoilt 'export OFFLOAD_GPU_LIMIT=1GiB SIMGPU_MEMORY=2GiB')
+expect "the status above the cap" 1 "$?"
+expect "above the cap" "*equal to the last bit*demo: * bytes were mapped under a cap of *" "$output"
+
 [ "$failures" = 0 ] && echo "every case passed"
 exit $((failures > 0))
