@@ -9,48 +9,6 @@
 
 namespace simgpu {
 
-void RangeSet::close(const Run& run) {
-  uintptr_t begin = run.begin;
-  uintptr_t end = run.end;
-  auto it = closed_.upper_bound(begin);
-  if (it != closed_.begin() && std::prev(it)->second >= begin) --it;
-  while (it != closed_.end() && it->first <= end) {
-    begin = std::min(begin, it->first);
-    end = std::max(end, it->second);
-    it = closed_.erase(it);
-  }
-  closed_.emplace(begin, end);
-}
-
-void RangeSet::add(uintptr_t begin, uintptr_t end) {
-  for (Run& run : open_) {
-    if (begin > run.end || end < run.begin || run.end == 0) continue;
-    run.begin = std::min(run.begin, begin);
-    run.end = std::max(run.end, end);
-    return;
-  }
-  Run& replaced = open_[next_];
-  next_ = (next_ + 1) % open_.size();
-  if (replaced.end != 0) close(replaced);
-  replaced = {begin, end};
-}
-
-bool RangeSet::contains(uintptr_t begin, uintptr_t end) const {
-  for (const Run& run : open_) {
-    if (begin >= run.begin && end <= run.end) return true;
-  }
-  auto it = closed_.upper_bound(begin);
-  return it != closed_.begin() && std::prev(it)->second >= end;
-}
-
-const std::map<uintptr_t, uintptr_t>& RangeSet::finish() {
-  for (Run& run : open_) {
-    if (run.end != 0) close(run);
-    run = {};
-  }
-  return closed_;
-}
-
 bool AccessRecorder::access(uintptr_t address, size_t bytes, bool write) {
   if (bytes == 0) return true;
   const uintptr_t end = address + bytes;

@@ -5,32 +5,13 @@
 // for what it has not seen yet.
 
 #include <array>
-#include <map>
 
 #include "tests/simgpu/driver/lock.h"
+#include "tests/simgpu/exec/range_set.h"
 #include "tests/simgpu/memory/address_space.h"
 #include "tests/simgpu/module/module.h"
 
 namespace simgpu {
-
-// Bytes that were accessed, as disjoint ranges; made for long runs of neighbours.
-class RangeSet {
- public:
-  void add(uintptr_t begin, uintptr_t end);
-  bool contains(uintptr_t begin, uintptr_t end) const;
-  // Moves the open runs into the set and returns it: begin -> end.
-  const std::map<uintptr_t, uintptr_t>& finish();
-
- private:
-  struct Run {
-    uintptr_t begin = 0;
-    uintptr_t end = 0;
-  };
-  void close(const Run& run);
-  std::array<Run, 8> open_{};
-  size_t next_ = 0;
-  std::map<uintptr_t, uintptr_t> closed_;
-};
 
 class AccessRecorder : public AccessSink {
  public:

@@ -2,15 +2,19 @@
 // The driver's inner parts by themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "tests/simgpu/check/access_map.h"
 #include "tests/simgpu/check/vector_clock.h"
 #include "tests/simgpu/driver/handle_pool.h"
 #include "tests/simgpu/driver/options.h"
-#include "tests/simgpu/exec/access_recorder.h"
+#include "tests/simgpu/exec/range_set.h"
 #include "tests/simgpu/exec/stream.h"
 #include "tests/simgpu/exec/timeline.h"
 #include "tests/simgpu/memory/allotments.h"
@@ -116,6 +120,38 @@ TEST(RangeSet, GathersRunsInAnyOrder) {
   RangeSet backwards;
   for (uintptr_t i = 100; i > 0; --i) backwards.add(i * 8, i * 8 + 8);
   EXPECT_EQ(backwards.finish().size(), 1U);
+}
+
+// Against a byte each: short runs by chance, and long ones among them, over several chunks.
+TEST(RangeSet, KeepsWhatWasAddedAndNothingElse) {
+  constexpr uintptr_t kBytes = 400'000;
+  std::mt19937 chance(7);
+  for (int round = 0; round < 20; ++round) {
+    RangeSet set;
+    std::vector<bool> known(kBytes);
+    const uintptr_t longest = round % 2 == 0 ? 300 : 150'000;
+    for (int i = 0; i < 200; ++i) {
+      const uintptr_t begin = chance() % (kBytes - 1);
+      const uintptr_t end = std::min(kBytes, begin + 1 + chance() % longest);
+      set.add(begin, end);
+      std::fill(known.begin() + static_cast<long>(begin), known.begin() + static_cast<long>(end),
+                true);
+      const uintptr_t at = chance() % (kBytes - 200);
+      const uintptr_t until = at + 1 + chance() % 200;
+      const auto asked = known.begin() + static_cast<long>(at);
+      EXPECT_EQ(set.contains(at, until),
+                std::all_of(asked, known.begin() + static_cast<long>(until), std::identity{}));
+    }
+    std::vector<bool> found(kBytes);
+    uintptr_t last = 0;
+    for (const auto& [begin, end] : set.finish()) {
+      EXPECT_TRUE(begin > last || last == 0) << "neighbours are one range";
+      last = end;
+      std::fill(found.begin() + static_cast<long>(begin), found.begin() + static_cast<long>(end),
+                true);
+    }
+    EXPECT_TRUE(found == known);
+  }
 }
 
 TEST(SparseCopy, LeavesHolesAlone) {
