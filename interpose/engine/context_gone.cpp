@@ -46,4 +46,15 @@ void Engine::context_gone() {
   slots_.context_gone();
 }
 
+bool Engine::follows_streams_of(void* context) {
+  const Lock lock(mutex_);
+  return streams_.has_met(context);
+}
+
+void Engine::other_context_gone(void* context) {
+  const Lock lock(mutex_);
+  streams_.forget(context);
+  if (waiting_.load(std::memory_order_relaxed) != 0) changed_.notify_all();
+}
+
 }  // namespace offload

@@ -45,10 +45,15 @@ class Engine {
   // Reserves the window. An error leaves an engine that must not be used.
   Status initialise();
 
-  // --- Streams. `id` is unique per stream for the life of the process (cuStreamGetId).
+  // --- Streams, of the device's context and of others that use its memory. `id` is unique per
+  // stream in its context for the life of the process (cuStreamGetId).
   StreamIndex stream(const NativeStream& native, uint64_t id, bool per_thread);
+  StreamIndex known_stream(const NativeStream& native, uint64_t id);  // kNoStream: not followed
   // Before the driver destroys it: leaves an event behind.
-  void stream_destroyed(uint64_t id);
+  void stream_destroyed(void* context, uint64_t id);
+  bool follows_streams_of(void* context);
+  // A context other than the device's own died, and with it its streams and events.
+  void other_context_gone(void* context);
   // Around an op that waits for what the host does later (stream memory operations, external
   // semaphores, host functions): before it is forwarded, and after.
   void external_wait_begin(StreamIndex stream);

@@ -111,19 +111,17 @@ CUresult Operation::begin_recording() {
   return CUDA_SUCCESS;
 }
 
-// Events of one context cannot be recorded on another's streams, so such an operation cannot be put
-// in order with ours. What the driver is about to refuse needs no order.
-CUresult Operation::begin_unfollowed() {
-  if (!names_something()) return CUDA_SUCCESS;
+// Streams of other contexts, of this device or of a peer, are put in order with ours from their
+// first use of our memory on. What the driver is about to refuse needs no order.
+bool Operation::follow(CUstream stream, bool per_thread) {
+  if (stream_ == kForeignStream) stream_ = session_.follow(stream, per_thread);
+  if (is_followed(stream_)) return true;
   pins_.clear();
-  if (stream_ == kForeignStream) {
-    session_.give_up(Reason::foreign_context,
-                     "a context other than the device's primary one uses its memory");
-  } else if (stream_ == kUncountedStream) {
+  if (stream_ == kUncountedStream) {
     session_.give_up(Reason::too_many_streams,
                      "the program has more streams at once than liboffload can follow");
   }
-  return CUDA_SUCCESS;
+  return false;
 }
 
 CUresult Operation::refuse(Status status) {

@@ -51,8 +51,10 @@ class Operation {
     if (recording_ != nullptr) [[unlikely]]
       return begin_recording();
     stream_ = session_.stream(stream, per_thread);
-    if (!is_followed(stream_)) [[unlikely]]
-      return begin_unfollowed();
+    if (!is_followed(stream_)) [[unlikely]] {
+      if (!names_something()) return CUDA_SUCCESS;
+      if (!follow(stream, per_thread)) return CUDA_SUCCESS;
+    }
     const Status status = session_.engine.begin_op(pins_, stream_);
     if (status != Status::kOk) [[unlikely]]
       return refuse(status);
@@ -100,7 +102,7 @@ class Operation {
   void record(CUdeviceptr address);
   void record_wait();
   CUresult begin_recording();
-  CUresult begin_unfollowed();
+  bool follow(CUstream stream, bool per_thread);
   CUresult refuse(Status status);
 
   Session& session_;

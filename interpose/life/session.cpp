@@ -65,7 +65,7 @@ Status Session::open() {
   return Status::kOk;
 }
 
-StreamIndex Session::find_stream(CUstream handle) {
+StreamIndex Session::find_stream(CUstream handle, bool even_foreign) {
   ThreadState& thread = this_thread;
   pins();  // adopts the thread, and with it its cache
   const uint64_t generation = stream_generation();
@@ -78,13 +78,18 @@ StreamIndex Session::find_stream(CUstream handle) {
   } else if (real<Entry::cuStreamGetCtx>()(handle, &context) != CUDA_SUCCESS) {
     return kRefusedStream;
   }
+  unsigned long long id = 0;
+  if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
+    id = reinterpret_cast<uintptr_t>(handle);
   StreamIndex index = kForeignStream;
-  if (context == device.context) {
-    unsigned long long id = 0;
-    if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
-      id = reinterpret_cast<uintptr_t>(handle);
+  if (context == device.context || even_foreign) {
     index = engine.stream({handle, context}, id, handle == CU_STREAM_PER_THREAD);
     if (index == kNoStream) index = kUncountedStream;
+    if (context != device.context)
+      forget_streams();  // other threads know it as one to be left alone
+  } else {
+    index = engine.known_stream({handle, context}, id);
+    static_assert(kForeignStream == kNoStream);
   }
   if (thread.stream_generation != generation) {
     for (ThreadState::CachedStream& cached : thread.streams) cached = {};
@@ -183,7 +188,12 @@ void a_context_died() {
 void context_died(CUcontext context) {
   captured_context_died(context);
   Session* active = active_session.load(std::memory_order_acquire);
-  if (active == nullptr || active->device.context != context) return;
+  if (active == nullptr) return;
+  if (active->device.context != context) {
+    forget_streams();
+    active->engine.other_context_gone(context);
+    return;
+  }
   if (!active_session.compare_exchange_strong(active, nullptr, std::memory_order_acq_rel)) return;
   forget_streams();
   active->worker.stop();
