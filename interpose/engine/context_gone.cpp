@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "interpose/engine/engine.h"
 
 namespace offload {
@@ -49,6 +51,16 @@ void Engine::context_gone() {
 bool Engine::follows_streams_of(void* context) {
   const Lock lock(mutex_);
   return streams_.has_met(context);
+}
+
+void Engine::other_context_ends(void* context) {
+  Lock lock(mutex_);
+  if (!streams_.has_met(context) || streams_.external_wait_pending()) return;
+  Fence fence;
+  for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {
+    if (streams_.native(stream).context == context) fence.add(streams_.now(stream));
+  }
+  wait_on_host(std::move(fence), HostWait::synchronous_free, lock);
 }
 
 void Engine::other_context_gone(void* context) {

@@ -52,7 +52,10 @@ class Engine {
   // Before the driver destroys it: leaves an event behind.
   void stream_destroyed(void* context, uint64_t id);
   bool follows_streams_of(void* context);
-  // A context other than the device's own died, and with it its streams and events.
+  // A context other than the device's own is about to be destroyed: what it was given with our memory
+  // is waited for, as nothing could be put behind it any more. And it died, with its streams and
+  // events.
+  void other_context_ends(void* context);
   void other_context_gone(void* context);
   // Around an op that waits for what the host does later (stream memory operations, external
   // semaphores, host functions): before it is forwarded, and after.

@@ -18,13 +18,15 @@ CUcontext context_of_concern(CUdevice device) {
   return active->engine.follows_streams_of(primary) ? primary : nullptr;
 }
 
-// Our worker asks nothing of a context that is being destroyed.
+// Our worker asks nothing of a context that is being destroyed, and what others were given with our
+// memory has happened.
 class WorkerPaused {
  public:
   explicit WorkerPaused(CUcontext dying) {
     Session* active = session();
     if (active == nullptr || dying == nullptr) return;
     if (active->device.context != dying && !active->engine.follows_streams_of(dying)) return;
+    if (active->device.context != dying) active->engine.other_context_ends(dying);
     paused_ = active;
     paused_->worker.pause();
   }

@@ -426,10 +426,11 @@ void World::lose_context() {
 }
 
 void World::lose_other_context(uintptr_t context) {
-  for (size_t i = 0; i < streams_.size(); ++i) {
-    if (streams_[i].native.context != reinterpret_cast<void*>(context)) continue;
-    run(static_cast<int>(i));
-    streams_[i].live = false;
+  engine->other_context_ends(reinterpret_cast<void*>(context));
+  for (Stream& each : streams_) {
+    if (each.native.context != reinterpret_cast<void*>(context)) continue;
+    if (!each.queue->items.empty()) fail(Failure::Kind::kMisuse, each.queue->name + " is busy");
+    each.live = false;
   }
   port.destroy_events(reinterpret_cast<void*>(context));
   engine->other_context_gone(reinterpret_cast<void*>(context));

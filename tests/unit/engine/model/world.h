@@ -124,7 +124,7 @@ class World {
   void destroy_graph(int graph);
   // The context is destroyed with all that was queued; every tensor is gone.
   void lose_context();
-  // A context other than the device's own is destroyed, once its work is done.
+  // A context other than the device's own is destroyed; its work must be done.
   void lose_other_context(uintptr_t context);
   void set_flag(int flag) { device.set_flag(flag); }
   // Reads a tensor back now.
