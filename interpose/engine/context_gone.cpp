@@ -20,9 +20,13 @@ void Engine::context_gone() {
   }
   slabs_.for_each([&](Slab& slab) {
     for (uint32_t i = 0; i < slab.blocks.size(); ++i) {
-      if (!slab.blocks[i].live) continue;
-      statistics_.remove_live(slab.blocks[i].bytes);
-      statistics_.rounding_waste_bytes.subtract(slab.block_bytes - slab.blocks[i].bytes);
+      Block& block = slab.blocks[i];
+      if (!block.live && block.held == 0) continue;
+      if (block.live) {
+        statistics_.remove_live(block.bytes);
+        statistics_.rounding_waste_bytes.subtract(slab.block_bytes - block.bytes);
+      }
+      block.held = 0;
       slabs_.put({&slab, i});
     }
   });

@@ -112,8 +112,17 @@ CUresult graph_destroy(Handle handle) {
 
 template <Entry E>
 CUresult graph_destroy_node(CUgraphNode node) {
-  if (Session* active = session()) active->graphs.forget_nodes();
-  return real<E>()(node);
+  Session* active = session();
+  if (active == nullptr) return real<E>()(node);
+  GraphNames::Part taken;
+  const CUgraph graph = active->graphs.take(node, &taken);
+  const CUresult result = real<E>()(node);
+  if (result == CUDA_SUCCESS || graph == nullptr) {
+    active->graphs.drop(std::move(taken));
+  } else {
+    active->graphs.set(graph, node, std::move(taken));
+  }
+  return result;
 }
 
 }  // namespace offload

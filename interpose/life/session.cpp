@@ -8,6 +8,7 @@
 #include "interpose/life/exit.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/make_session.h"
+#include "interpose/life/not_cancelled.h"
 #include "interpose/life/start.h"
 #include "interpose/naming/ask_driver.h"
 #include "profiler/base/log.h"
@@ -136,6 +137,7 @@ Session* session_for_allocation() {
   if (context == nullptr || refused_context.load(std::memory_order_relaxed) == context ||
       !driver_in_use())
     return nullptr;
+  const NotCancelled not_cancelled;
   const std::lock_guard lock(making);
   Session* made = active_session.load(std::memory_order_acquire);
   if (made == nullptr) {
