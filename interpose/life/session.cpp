@@ -29,6 +29,18 @@ constinit std::atomic<void*> refused_context{
 constinit std::mutex making;  // only ever one session at a time is made; held across driver calls,
                               // as nobody else waits for it
 
+// One device, and its primary context, is served.
+void say_elsewhere(const Session& active, const void* context) {
+  static constinit std::atomic<bool> said{false};
+  if (context == nullptr || said.load(std::memory_order_relaxed) ||
+      said.exchange(true, std::memory_order_relaxed))
+    return;
+  log_info(
+      "the program also allocates on another device or in another context than %s's primary one: "
+      "that memory is the driver's, and is not moved",
+      active.device.name);
+}
+
 void forward_after_sticky_error() {
   if (lost_to() != CUDA_ERROR_DEINITIALIZED) {
     statistics().set_reason(Reason::context_error);
@@ -132,8 +144,11 @@ Session* session_for_allocation() {
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
   if (++this_thread.allocations % kAllocationsBetweenChecks == 1) check_current_context();
   CUcontext context = current_context();
-  if (Session* active = session(); active != nullptr)
-    return active->device.context == context ? active : nullptr;
+  if (Session* active = session(); active != nullptr) {
+    if (active->device.context == context) return active;
+    say_elsewhere(*active, context);
+    return nullptr;
+  }
   if (context == nullptr || refused_context.load(std::memory_order_relaxed) == context ||
       !driver_in_use())
     return nullptr;
