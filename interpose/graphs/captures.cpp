@@ -189,7 +189,7 @@ void EndCapture::ended(CUgraph graph) {
   }
   if (graph_ != nullptr) {
     if (graph != nullptr || goes_on) {
-      session_->graphs.put_back(graph != nullptr ? graph : graph_, taken_);
+      session_->graphs.put_back(graph != nullptr ? graph : graph_, std::move(taken_));
     } else {
       session_->graphs.release(std::move(taken_));
     }

@@ -105,7 +105,7 @@ CUresult graph_destroy(Handle handle) {
   if (result == CUDA_SUCCESS) {
     active->graphs.release(std::move(taken));
   } else {
-    active->graphs.put_back(handle, taken);
+    active->graphs.put_back(handle, std::move(taken));
   }
   return result;
 }
