@@ -23,19 +23,6 @@ uint64_t granularity_of(const CUmemAllocationProp& properties) {
   return result == CUDA_SUCCESS ? bytes : 0;
 }
 
-bool is_primary(CUcontext context, CUdevice device) {
-  unsigned flags = 0;
-  int active = 0;
-  if (real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &active) != CUDA_SUCCESS ||
-      active == 0)
-    return false;
-  // Active already, so this only counts, and gives the count back.
-  CUcontext primary = nullptr;
-  if (real<Entry::cuDevicePrimaryCtxRetain>()(&primary, device) != CUDA_SUCCESS) return false;
-  real<Entry::cuDevicePrimaryCtxRelease_v2>()(device);
-  return primary == context;
-}
-
 void find_host_memory(Device* device) {
   if (attribute(device->device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                 0) != 0) {
@@ -55,12 +42,25 @@ void find_host_memory(Device* device) {
 
 }  // namespace
 
+CUcontext primary_context(CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  if (real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &active) != CUDA_SUCCESS ||
+      active == 0)
+    return nullptr;
+  // Active already, so this only counts, and gives the count back.
+  CUcontext primary = nullptr;
+  if (real<Entry::cuDevicePrimaryCtxRetain>()(&primary, device) != CUDA_SUCCESS) return nullptr;
+  real<Entry::cuDevicePrimaryCtxRelease_v2>()(device);
+  return primary;
+}
+
 bool query_current_device(Device* device) {
   if (real<Entry::cuCtxGetCurrent>()(&device->context) != CUDA_SUCCESS ||
       device->context == nullptr)
     return false;
   if (real<Entry::cuCtxGetDevice>()(&device->device) != CUDA_SUCCESS) return false;
-  if (!is_primary(device->context, device->device)) return false;
+  if (primary_context(device->device) != device->context) return false;
   size_t total = 0;
   size_t free = 0;
   if (real<Entry::cuMemGetInfo_v2>()(&free, &total) != CUDA_SUCCESS) return false;

@@ -26,6 +26,9 @@ struct Device {
 // a query failed.
 bool query_current_device(Device* device);
 
+// The device's primary context, if it is active; else null.
+CUcontext primary_context(CUdevice device);
+
 // Properties of a physical allocation of ours: no handle types, no RDMA, so that what we cannot see
 // fails instead of reading moved pages.
 CUmemAllocationProp device_memory(const Device& device);

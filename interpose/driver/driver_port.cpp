@@ -31,6 +31,9 @@ CUstream native(const NativeStream& stream) {
 CUevent native(Event event) {
   return static_cast<CUevent>(event);
 }
+CUcontext context_of(const NativeStream& stream) {
+  return static_cast<CUcontext>(stream.context);
+}
 void* host_pointer(Address at) {
   return reinterpret_cast<void*>(at);
 }
@@ -147,10 +150,10 @@ void DriverPort::free_pinned(Address at) {
   status_of(real<Entry::cuMemFreeHost>()(host_pointer(at)), "cuMemFreeHost", kLeak);
 }
 
-Status DriverPort::create_event(bool timed, Event* out) {
+Status DriverPort::create_event(void* context, bool timed, Event* out) {
   *out = nullptr;
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context);
+  const OwnCall call(static_cast<CUcontext>(context));
   CUevent event = nullptr;
   const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
   const Status status =
@@ -167,14 +170,14 @@ void DriverPort::destroy_event(Event event) {
 
 Status DriverPort::record(Event event, const NativeStream& stream) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context, OwnCall::Kind::kSubmits);
+  const OwnCall call(context_of(stream), OwnCall::Kind::kSubmits);
   return status_of(real<Entry::cuEventRecord>()(native(event), native(stream)), "cuEventRecord",
                    kWaitInstead);
 }
 
 Status DriverPort::wait(const NativeStream& stream, Event event) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context, OwnCall::Kind::kSubmits);
+  const OwnCall call(context_of(stream), OwnCall::Kind::kSubmits);
   return status_of(real<Entry::cuStreamWaitEvent>()(native(stream), native(event), 0),
                    "cuStreamWaitEvent", kWaitInstead);
 }
@@ -208,7 +211,7 @@ Status DriverPort::elapsed(Event begin, Event end, uint64_t* nanoseconds) {
 
 Status DriverPort::synchronize_stream(const NativeStream& stream) {
   if (context_lost()) return Status::kOk;
-  const OwnCall call(device_.context);
+  const OwnCall call(context_of(stream));
   return status_of(real<Entry::cuStreamSynchronize>()(native(stream)), "cuStreamSynchronize",
                    "the wait ends early");
 }

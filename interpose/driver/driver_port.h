@@ -29,7 +29,7 @@ class DriverPort final : public Port {
   Status allocate_pinned(uint64_t bytes, Address* out) override;
   void free_pinned(Address at) override;
 
-  Status create_event(bool timed, Event* out) override;
+  Status create_event(void* context, bool timed, Event* out) override;
   void destroy_event(Event event) override;
   Status record(Event event, const NativeStream& stream) override;
   Status wait(const NativeStream& stream, Event event) override;

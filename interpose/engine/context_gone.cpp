@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "interpose/engine/engine.h"
 
 namespace offload {
@@ -18,9 +20,13 @@ void Engine::context_gone() {
   }
   slabs_.for_each([&](Slab& slab) {
     for (uint32_t i = 0; i < slab.blocks.size(); ++i) {
-      if (!slab.blocks[i].live) continue;
-      statistics_.remove_live(slab.blocks[i].bytes);
-      statistics_.rounding_waste_bytes.subtract(slab.block_bytes - slab.blocks[i].bytes);
+      Block& block = slab.blocks[i];
+      if (!block.live && block.held == 0) continue;
+      if (block.live) {
+        statistics_.remove_live(block.bytes);
+        statistics_.rounding_waste_bytes.subtract(slab.block_bytes - block.bytes);
+      }
+      block.held = 0;
       slabs_.put({&slab, i});
     }
   });
@@ -44,6 +50,27 @@ void Engine::context_gone() {
     if (!extents_.destroy(extent)) break;
   }
   slots_.context_gone();
+}
+
+bool Engine::follows_streams_of(void* context) {
+  const Lock lock(mutex_);
+  return streams_.has_met(context);
+}
+
+void Engine::other_context_ends(void* context) {
+  Lock lock(mutex_);
+  if (!streams_.has_met(context) || streams_.external_wait_pending()) return;
+  Fence fence;
+  for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {
+    if (streams_.native(stream).context == context) fence.add(streams_.now(stream));
+  }
+  wait_on_host(std::move(fence), HostWait::synchronous_free, lock);
+}
+
+void Engine::other_context_gone(void* context) {
+  const Lock lock(mutex_);
+  streams_.forget(context);
+  if (waiting_.load(std::memory_order_relaxed) != 0) changed_.notify_all();
 }
 
 }  // namespace offload

@@ -70,9 +70,14 @@ StreamIndex Engine::stream(const NativeStream& native, uint64_t id, bool per_thr
   return index;
 }
 
-void Engine::stream_destroyed(uint64_t id) {
+StreamIndex Engine::known_stream(const NativeStream& native, uint64_t id) {
   const Lock lock(mutex_);
-  streams_.destroyed(id);
+  return streams_.known(native, id);
+}
+
+void Engine::stream_destroyed(void* context, uint64_t id) {
+  const Lock lock(mutex_);
+  streams_.destroyed(context, id);
 }
 
 void Engine::external_wait_begin(StreamIndex stream) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "interpose/engine/buffer.h"
 #include "interpose/engine/clauses.h"
@@ -23,6 +24,7 @@
 #include "interpose/engine/streams.h"
 #include "interpose/engine/tables.h"
 #include "interpose/engine/transfers.h"
+#include "interpose/life/not_cancelled.h"
 #include "interpose/memory/extents.h"
 #include "interpose/memory/parking.h"
 #include "interpose/memory/slabs.h"
@@ -45,10 +47,18 @@ class Engine {
   // Reserves the window. An error leaves an engine that must not be used.
   Status initialise();
 
-  // --- Streams. `id` is unique per stream for the life of the process (cuStreamGetId).
+  // --- Streams, of the device's context and of others that use its memory. `id` is unique per
+  // stream in its context for the life of the process (cuStreamGetId).
   StreamIndex stream(const NativeStream& native, uint64_t id, bool per_thread);
+  StreamIndex known_stream(const NativeStream& native, uint64_t id);  // kNoStream: not followed
   // Before the driver destroys it: leaves an event behind.
-  void stream_destroyed(uint64_t id);
+  void stream_destroyed(void* context, uint64_t id);
+  bool follows_streams_of(void* context);
+  // A context other than the device's own is about to be destroyed: what it was given with our
+  // memory is waited for, as nothing could be put behind it any more. And it died, with its streams
+  // and events.
+  void other_context_ends(void* context);
+  void other_context_gone(void* context);
   // Around an op that waits for what the host does later (stream memory operations, external
   // semaphores, host functions): before it is forwarded, and after.
   void external_wait_begin(StreamIndex stream);
@@ -99,8 +109,9 @@ class Engine {
   Status keep(Address address, ThreadPins& pins);
 
   // What `pins` name is brought home by the host, its content complete, and stays there until the
-  // hold is released. The pins are dropped. Anything but kOk: nothing was added.
-  Status hold(ThreadPins& pins, GraphHold* hold);
+  // hold is released; blocks of slabs that these words name, and tables there, stay the program's
+  // until then. The pins are dropped. Anything but kOk: nothing was added.
+  Status hold(ThreadPins& pins, GraphHold* hold, std::span<const Address> words = {});
   void hold_also(const GraphHold& from, GraphHold* to);
   // Empties it. What was freed meanwhile may be used again behind every op that named it.
   void release(GraphHold* hold);
@@ -140,7 +151,11 @@ class Engine {
 
  private:
   friend class EngineTest;
-  using Lock = std::unique_lock<Mutex>;
+  // Also while the mutex is let go in the midst of something.
+  class Lock : private NotCancelled, public std::unique_lock<Mutex> {
+   public:
+    using std::unique_lock<Mutex>::unique_lock;
+  };
 
   // A piece in HOST whose address still shows its former extent (or nothing yet): the worker's to
   // mend.
@@ -205,8 +220,12 @@ class Engine {
 
   // graphs.cpp
   bool hold_one(Buffer& buffer, GraphHold* added);
+  void hold_blocks(std::span<const Address> words, GraphHold* added);
+  bool find_block(const GraphHold::Held& held, BlockAt* out) const;
+  uint32_t* holders_of(const GraphHold::Held& held);
   Status bring_home(const GraphHold& added, ThreadPins& pins, Lock& lock);
   void release_one(const GraphHold::Held& held);
+  void release_block(Address at);
 
   // in_place.cpp
   Status show_slot(Buffer& buffer, Piece& piece, Lock& lock);

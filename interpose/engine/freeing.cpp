@@ -52,7 +52,8 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
       fence.add(at.block().fence);
     }
     at.block().fence = std::move(fence);
-    slabs_.put(at);
+    at.block().live = false;
+    if (at.block().held == 0 || !holds(Clause::kFreedIsHeld)) slabs_.put(at);
     statistics_.remove_live(bytes);
     statistics_.frees.add();
     return Status::kOk;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The buffers that a graph, or an instance of one, names, and so keeps where they are. Filled and
-// emptied by the engine alone; its owner is whoever knows how long the graph lives.
+// The buffers, and blocks of slabs, that a graph, or an instance of one, names, and so keeps where
+// they are, and from others. Filled and emptied by the engine alone; its owner is whoever knows how
+// long the graph lives.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +17,8 @@ class GraphHold {
   // `id`: a buffer that came apart all the same (freed while it was being brought home) may be
   // another by now.
   struct Held {
-    Buffer* buffer;
+    Buffer* buffer;  // null: a block
+    Address block;   // of a buffer: 0
     uint64_t id;
     bool operator==(const Held&) const = default;
   };
@@ -39,7 +41,8 @@ class GraphHold {
 
  private:
   static bool before(const Held& a, const Held& b) {
-    return a.buffer != b.buffer ? std::less<>{}(a.buffer, b.buffer) : a.id < b.id;
+    if (a.buffer != b.buffer) return std::less<>{}(a.buffer, b.buffer);
+    return a.block != b.block ? a.block < b.block : a.id < b.id;
   }
   OwnVector<Held>::iterator place(const Held& held) {
     return std::lower_bound(held_.begin(), held_.end(), held, before);

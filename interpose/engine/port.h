@@ -63,8 +63,10 @@ class Port {
   virtual void free_pinned(Address at) = 0;
 
   // `record` marks all that was submitted to the stream so far. A null, 1 or 2 handle is meant in
-  // the stream's context, whatever is current. Only timed events may be given to elapsed().
-  virtual Status create_event(bool timed, Event* out) = 0;
+  // the stream's context, whatever is current. An event is recorded on streams of the `context`
+  // that it was made in alone; any stream may wait for it. Only timed events may be given to
+  // elapsed().
+  virtual Status create_event(void* context, bool timed, Event* out) = 0;
   virtual void destroy_event(Event event) = 0;
   virtual Status record(Event event, const NativeStream& stream) = 0;
   virtual Status wait(const NativeStream& stream, Event event) = 0;

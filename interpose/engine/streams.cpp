@@ -24,7 +24,12 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
     ++count_;
   }
   State& fresh = state(index);
+  if (fresh.external != nullptr && fresh.events->context != native.context) {
+    fresh.events->plain.push_back(fresh.external);
+    fresh.external = nullptr;
+  }
   fresh.native = native;
+  fresh.events = pool_of(native.context);
   fresh.id = id;
   fresh.per_thread = per_thread;
   fresh.live = true;
@@ -35,15 +40,20 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
 
 StreamIndex Streams::find(const NativeStream& native, uint64_t id, bool per_thread, bool* is_new) {
   *is_new = false;
-  if (const auto known = by_id_.find(id); known != by_id_.end()) return known->second;
+  if (const StreamIndex index = known(native, id); index != kNoStream) return index;
   lane(Lane::kOut);  // the lanes come first
   for (StreamIndex i = 2; i < count_; ++i) prune(state(i));
   const StreamIndex index = add(native, id, per_thread);
   if (index != kNoStream) {
-    by_id_[id] = index;
+    by_id_[{native.context, id}] = index;
     *is_new = true;
   }
   return index;
+}
+
+StreamIndex Streams::known(const NativeStream& native, uint64_t id) const {
+  const auto at = by_id_.find({native.context, id});
+  return at != by_id_.end() ? at->second : kNoStream;
 }
 
 StreamIndex Streams::lane(Lane lane) {
@@ -54,13 +64,14 @@ StreamIndex Streams::lane(Lane lane) {
   const auto index = static_cast<StreamIndex>(lane);
   if (!state(index).live) {  // the context of the former ones died
     state(index).native = port_.lane(lane);
+    state(index).events = pool_of(state(index).native.context);
     state(index).live = true;
   }
   return index;
 }
 
-void Streams::destroyed(uint64_t id) {
-  const auto known = by_id_.find(id);
+void Streams::destroyed(void* context, uint64_t id) {
+  const auto known = by_id_.find({context, id});
   if (known == by_id_.end()) return;
   State& old = state(known->second);
   if (old.frozen) {  // its capture ends with it, and what it was given before has its event
@@ -77,12 +88,27 @@ void Streams::destroyed(uint64_t id) {
   by_id_.erase(known);
 }
 
-Event Streams::take_event() {
+Streams::EventPool* Streams::pool_of(void* context) {
+  EventPool* fresh = nullptr;
+  for (EventPool* events : pools_) {
+    if (events->in_use && events->context == context) return events;
+    if (!events->in_use) fresh = events;
+  }
+  if (fresh == nullptr) {
+    fresh = own_new<EventPool>();
+    pools_.push_back(fresh);
+  }
+  fresh->context = context;
+  fresh->in_use = true;
+  return fresh;
+}
+
+Event Streams::take_event(EventPool& events) {
   Event event = nullptr;
-  if (!free_events_.empty()) {
-    event = free_events_.back();
-    free_events_.pop_back();
-  } else if (port_.create_event(false, &event) != Status::kOk) {
+  if (!events.plain.empty()) {
+    event = events.plain.back();
+    events.plain.pop_back();
+  } else if (port_.create_event(events.context, false, &event) != Status::kOk) {
     event = nullptr;
   }
   return event;
@@ -111,9 +137,9 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
   }
   if (at.frozen) return;
   prune(at);
-  const Event event = take_event();
+  const Event event = take_event(*at.events);
   if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
-    if (event != nullptr) free_events_.push_back(event);
+    if (event != nullptr) at.events->plain.push_back(event);
     // Nobody else can record there later.
     if (at.per_thread) finish_stream(at, position);
     return;
@@ -125,7 +151,7 @@ void Streams::prune(State& at) {
   while (!at.marks.empty() && port_.query(at.marks.front().event) == Status::kOk) {
     at.passed = std::max(at.passed, at.marks.front().position);
     at.passed_op = std::max(at.passed_op, at.marks.front().op);
-    free_events_.push_back(at.marks.front().event);
+    at.events->plain.push_back(at.marks.front().event);
     at.marks.pop_front();
   }
 }
@@ -175,9 +201,10 @@ void Streams::wait(StreamIndex waiter, Point point) {
     if (state(point.stream).passed >= point.position) return;
   }
   const bool measured = is_lane(point.stream) && !is_lane(waiter);
+  EventPool& events = *state(waiter).events;
   const Event begin = measured ? timed_event(waiter) : nullptr;
   if (port_.wait(state(waiter).native, mark->event) != Status::kOk) {
-    if (begin != nullptr) recycle_timed(begin);
+    if (begin != nullptr) events.timed.push_back(begin);
     synchronize(point);
     return;
   }
@@ -186,9 +213,9 @@ void Streams::wait(StreamIndex waiter, Point point) {
   known[point.stream] = mark->position;
   if (begin != nullptr) {
     if (const Event end = timed_event(waiter); end != nullptr) {
-      exposed_.push_back({begin, end});
+      exposed_.push_back({begin, end, &events});
     } else {
-      recycle_timed(begin);
+      events.timed.push_back(begin);
     }
   }
 }
@@ -289,9 +316,7 @@ void Streams::external_wait_end(StreamIndex stream) {
 
 // Without an event the wait counts as pending; it is tried again whenever somebody asks.
 bool Streams::record_external(State& at) {
-  if (at.external == nullptr && port_.create_event(false, &at.external) != Status::kOk) {
-    at.external = nullptr;
-  }
+  if (at.external == nullptr) at.external = take_event(*at.events);
   at.external_recorded =
       at.external != nullptr && port_.record(at.external, at.native) == Status::kOk;
   return at.external_recorded;
@@ -313,20 +338,21 @@ bool Streams::external_wait_pending() {
 }
 
 Event Streams::timed_event(StreamIndex stream) {
+  State& at = state(stream);
   Event event = nullptr;
-  if (!free_timed_.empty()) {
-    event = free_timed_.back();
-    free_timed_.pop_back();
-  } else if (port_.create_event(true, &event) != Status::kOk) {
+  if (!at.events->timed.empty()) {
+    event = at.events->timed.back();
+    at.events->timed.pop_back();
+  } else if (port_.create_event(at.native.context, true, &event) != Status::kOk) {
     return nullptr;
   }
-  if (port_.record(event, state(stream).native) == Status::kOk) return event;
-  free_timed_.push_back(event);
+  if (port_.record(event, at.native) == Status::kOk) return event;
+  at.events->timed.push_back(event);
   return nullptr;
 }
 
 void Streams::recycle_timed(Event event) {
-  free_timed_.push_back(event);
+  state(lane(Lane::kOut)).events->timed.push_back(event);
 }
 
 void Streams::collect_exposed() {
@@ -335,8 +361,8 @@ void Streams::collect_exposed() {
     if (port_.elapsed(exposed_.front().begin, exposed_.front().end, &nanoseconds) == Status::kOk) {
       statistics_.exposed_ns.add(nanoseconds);
     }
-    free_timed_.push_back(exposed_.front().begin);
-    free_timed_.push_back(exposed_.front().end);
+    exposed_.front().events->timed.push_back(exposed_.front().begin);
+    exposed_.front().events->timed.push_back(exposed_.front().end);
     exposed_.pop_front();
   }
 }
@@ -345,23 +371,44 @@ bool Streams::lane_time(Event begin, Event end, uint64_t* nanoseconds) {
   return port_.elapsed(begin, end, nanoseconds) == Status::kOk;
 }
 
+void Streams::forget_stream(State& at) {
+  at.marks.clear();
+  at.passed = at.position.load(std::memory_order_acquire);
+  at.live = false;
+  at.external = nullptr;
+  if (at.external_pending) --external_pending_;
+  at.external_pending = false;
+  if (at.frozen) frozen_.fetch_sub(1, std::memory_order_relaxed);
+  at.frozen = false;
+  at.owed.clear();
+}
+
 void Streams::forget_all() {
-  for (StreamIndex i = 0; i < count_; ++i) {
-    State& at = state(i);
-    at.marks.clear();
-    at.passed = at.position.load(std::memory_order_acquire);
-    at.live = false;
-    at.external = nullptr;
-    at.external_pending = false;
-    at.frozen = false;
-    at.owed.clear();
-  }
-  external_pending_ = 0;
-  frozen_.store(0, std::memory_order_relaxed);
+  for (StreamIndex i = 0; i < count_; ++i) forget_stream(state(i));
   by_id_.clear();
-  free_events_.clear();
-  free_timed_.clear();
   exposed_.clear();
+  for (EventPool* events : pools_) {
+    events->plain.clear();
+    events->timed.clear();
+  }
+}
+
+bool Streams::has_met(void* context) const {
+  return std::any_of(pools_.begin(), pools_.end(), [context](const EventPool* events) {
+    return events->in_use && events->context == context;
+  });
+}
+
+void Streams::forget(void* context) {
+  if (!has_met(context)) return;
+  for (StreamIndex i = 2; i < count_; ++i) {
+    if (state(i).native.context == context) forget_stream(state(i));
+  }
+  std::erase_if(by_id_, [context](const auto& known) { return known.first.first == context; });
+  std::erase_if(exposed_,
+                [context](const Exposed& pair) { return pair.events->context == context; });
+  EventPool* events = pool_of(context);
+  *events = {};
 }
 
 }  // namespace offload

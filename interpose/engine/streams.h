@@ -3,6 +3,7 @@
 // The streams of a device as timelines: how far each has been submitted, which events mark which
 // positions, who already waits for whom. The engine's two copy lanes are streams too. An event is
 // recorded only when somebody needs one, and a later event stands for every earlier position.
+// Streams of several contexts may be followed; each context has events of its own.
 //
 // Threads: advance(), position() and ops() from any thread without a lock; all else under the
 // engine's mutex.
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "interpose/engine/fence.h"
 #include "interpose/engine/port.h"
@@ -22,12 +24,14 @@ class Streams {
  public:
   Streams(Port& port, Statistics& statistics);
 
-  // The index of the stream with this id, new if need be. kNoStream: too many streams at once.
+  // The index of the stream with this id in its context, new if need be. kNoStream: too many
+  // streams at once.
   StreamIndex find(const NativeStream& native, uint64_t id, bool per_thread, bool* is_new);
+  StreamIndex known(const NativeStream& native, uint64_t id) const;  // kNoStream: not followed
   StreamIndex lane(Lane lane);
   static bool is_lane(StreamIndex stream) { return stream < 2; }
   // Leaves an event behind; the index is free for another stream once all positions have passed.
-  void destroyed(uint64_t id);
+  void destroyed(void* context, uint64_t id);
 
   // One op was submitted: its position on the stream. Also counts the device's ops.
   uint64_t advance(StreamIndex stream, uint64_t* op) {
@@ -120,12 +124,16 @@ class Streams {
   void collect_exposed();
   // Time between two recorded, passed points of a lane.
   bool lane_time(Event begin, Event end, uint64_t* nanoseconds);
-  Event timed_event(StreamIndex stream);  // recorded now; give back with recycle_timed
-  void recycle_timed(Event event);
+  Event timed_event(StreamIndex stream);  // recorded now
+  void recycle_timed(Event event);        // one of a lane's
   bool event_passed(Event event) { return port_.query(event) == Status::kOk; }
 
-  // The context died: nothing is pending any more, events are gone with it.
+  // The device's context died: nothing is pending any more, events are gone with it.
   void forget_all();
+  // Whether a stream of it is, or was, followed.
+  bool has_met(void* context) const;
+  // The same for another context whose streams are followed.
+  void forget(void* context);
 
  private:
   friend class EngineTest;
@@ -134,10 +142,17 @@ class Streams {
     uint64_t op;
     Event event;
   };
+  struct EventPool {
+    void* context = nullptr;
+    bool in_use = false;  // else its context has gone
+    OwnVector<Event> plain;
+    OwnVector<Event> timed;
+  };
   struct State {
     std::atomic<uint64_t> position{0};
     std::atomic<uint64_t> last_op{0};
     NativeStream native;
+    EventPool* events = nullptr;  // of its context
     uint64_t id = 0;
     bool live = false;
     bool per_thread = false;
@@ -155,6 +170,7 @@ class Streams {
   struct Exposed {
     Event begin;
     Event end;
+    EventPool* events;
   };
 
   State& state(StreamIndex stream) { return *states_[stream].load(std::memory_order_relaxed); }
@@ -168,16 +184,17 @@ class Streams {
   void synchronize_with(Point point, std::unique_lock<Mutex>* lock);
   const Mark* mark_at(StreamIndex stream, uint64_t position, bool record);
   void prune(State& state);
-  Event take_event();
+  EventPool* pool_of(void* context);
+  Event take_event(EventPool& events);
+  void forget_stream(State& at);
 
   Port& port_;
   Statistics& statistics_;
   std::atomic<State*> states_[kMaxStreams]{};
   StreamIndex count_ = 0;
   std::atomic<uint64_t> ops_{0};
-  OwnMap<uint64_t, StreamIndex> by_id_;
-  OwnVector<Event> free_events_;
-  OwnVector<Event> free_timed_;
+  OwnMap<std::pair<void*, uint64_t>, StreamIndex> by_id_;  // in a context
+  OwnVector<EventPool*> pools_;
   OwnDeque<Exposed> exposed_;
   uint32_t external_pending_ = 0;
   std::atomic<uint32_t> frozen_{0};

@@ -49,13 +49,25 @@ void freeze(Session& active, CUstream stream) {
   if (is_followed(index)) active.engine.freeze(index);
 }
 
-// The special handles mean something in the session's context only, and the thread's own stream
-// can be asked about by its thread alone.
+// Of the stream's context, whichever is current.
+void freeze_default_stream(Session& active, CUstream of) {
+  CUcontext context = current_context();
+  if (of != CU_STREAM_PER_THREAD && real<Entry::cuStreamGetCtx>()(of, &context) != CUDA_SUCCESS)
+    return;
+  if (context == current_context()) return freeze(active, CU_STREAM_LEGACY);
+  const OwnCall call(context, OwnCall::Kind::kSubmits);
+  this_thread.stream_generation = 0;  // the handle meant another context's a moment ago
+  freeze(active, CU_STREAM_LEGACY);
+}
+
+// The special handles mean something in their context only, and the thread's own stream can be
+// asked about by its thread alone.
 void thaw_all(Session& active) {
   for (const StreamIndex index : active.engine.list_frozen()) {
-    const auto stream = static_cast<CUstream>(active.engine.native(index).stream);
+    const NativeStream native = active.engine.native(index);
+    const auto stream = static_cast<CUstream>(native.stream);
     if (stream == CU_STREAM_PER_THREAD) continue;
-    const OwnCall call(active.device.context, OwnCall::Kind::kSubmits);
+    const OwnCall call(static_cast<CUcontext>(native.context), OwnCall::Kind::kSubmits);
     if (look_at(stream).kind == CaptureState::Kind::kNone) active.engine.thaw(index);
   }
 }
@@ -120,7 +132,7 @@ MayCapture::MayCapture(CUstream stream) : session_(session()), stream_(stream) {
   if (session_ == nullptr || look_at(stream).kind != CaptureState::Kind::kNone) return;
   freeze(*session_, stream);
   // The default stream waits for blocking streams, and must not meet one that captures.
-  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze(*session_, CU_STREAM_LEGACY);
+  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze_default_stream(*session_, stream);
 }
 
 MayCapture::~MayCapture() {
@@ -177,7 +189,7 @@ void EndCapture::ended(CUgraph graph) {
   }
   if (graph_ != nullptr) {
     if (graph != nullptr || goes_on) {
-      session_->graphs.put_back(graph != nullptr ? graph : graph_, taken_);
+      session_->graphs.put_back(graph != nullptr ? graph : graph_, std::move(taken_));
     } else {
       session_->graphs.release(std::move(taken_));
     }

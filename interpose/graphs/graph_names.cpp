@@ -27,45 +27,65 @@ GraphNames::Record& GraphNames::of(CUgraph graph) {
   return known.embedded ? everywhere_ : known;
 }
 
-// What `from` holds becomes the other's; what that holds already counts once.
+// What both hold is in `twice`, to be released.
+void GraphNames::merge_part(Part& from, Part* to, Part* twice) {
+  to->names.add(from.names);
+  for (const GraphHold::Held& each : from.hold) {
+    if (!to->hold.add(each)) twice->hold.add(each);
+  }
+}
+
+// What `from` holds becomes the other's; what that holds already counts once. `find` says whose
+// record it is, under the mutex.
 template <typename Find>
-void GraphNames::merge(const Record& from, Find&& find) {
-  GraphHold twice;
+void GraphNames::merge(Record from, Find&& find) {
+  OwnVector<Part> twice(1 + from.nodes.size());
   {
     const std::lock_guard lock(mutex_);
     Record& record = find();
-    record.names.add(from.names);
     record.embedded = record.embedded || from.embedded;
-    for (const GraphHold::Held& each : from.hold) {
-      if (!record.hold.add(each)) twice.add(each);
-    }
+    merge_part(from.all, &record.all, &twice[0]);
+    size_t i = 0;
+    for (auto& [node, part] : from.nodes) merge_part(part, &record.nodes[node], &twice[++i]);
   }
-  engine_.release(&twice);
+  for (Part& part : twice) engine_.release(&part.hold);
 }
 
-// `find` says whose record it is, under the mutex.
 template <typename Find>
-Status GraphNames::record_in(Find&& find, const NodeNames& names, ThreadPins& pins) {
-  Record fresh;
-  fresh.names = names;
+void GraphNames::set_in(Find&& find, CUgraphNode node, Part part) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(find().nodes[node], part);
+  }
+  engine_.release(&part.hold);
+}
+
+Status GraphNames::prepare(const NodeNames& names, ThreadPins& pins, Part* part) {
   for (const Address word : names.words) engine_.name(pins, word);
-  const Status status = engine_.hold(pins, &fresh.hold);
-  if (status == Status::kOk) merge(fresh, find);
+  const Status status = engine_.hold(pins, &part->hold, names.words);
+  if (status == Status::kOk) part->names.add(names);
   return status;
 }
 
 Status GraphNames::record(CUgraph graph, const NodeNames& names, ThreadPins& pins) {
-  return record_in([&]() -> Record& { return of(graph); }, names, pins);
+  Record fresh;
+  const Status status = prepare(names, pins, &fresh.all);
+  if (status == Status::kOk) merge(std::move(fresh), [&]() -> Record& { return of(graph); });
+  return status;
 }
 
-Status GraphNames::record(CUgraphExec exec, const NodeNames& names, ThreadPins& pins) {
-  return record_in([&]() -> Record& { return execs_[exec]; }, names, pins);
+void GraphNames::set(CUgraph graph, CUgraphNode node, Part part) {
+  set_in([&]() -> Record& { return of(graph); }, node, std::move(part));
 }
 
-Status GraphNames::record(CUgraphNode node, const NodeNames& names, ThreadPins& pins) {
+void GraphNames::set(CUgraphExec exec, CUgraphNode node, Part part) {
+  set_in([&]() -> Record& { return execs_[exec]; }, node, std::move(part));
+}
+
+void GraphNames::set(CUgraphNode node, Part part) {
   CUgraph graph = nullptr;
-  if (find_node(node, &graph)) return record(graph, names, pins);
-  return record_in([&]() -> Record& { return everywhere_; }, names, pins);
+  if (find_node(node, &graph)) return set(graph, node, std::move(part));
+  set_in([&]() -> Record& { return everywhere_; }, node, std::move(part));
 }
 
 bool GraphNames::find_node(CUgraphNode node, CUgraph* graph) {
@@ -98,34 +118,52 @@ GraphNames::Record GraphNames::copy_of(CUgraph graph) {
   Record copy;
   const auto known = graphs_.find(graph);
   if (known == graphs_.end()) return copy;
-  copy.names = known->second.names;
-  engine_.hold_also(known->second.hold, &copy.hold);
+  const auto add = [this](const Part& from, Part* to) {
+    to->names = from.names;
+    engine_.hold_also(from.hold, &to->hold);
+  };
+  add(known->second.all, &copy.all);
+  for (const auto& [node, part] : known->second.nodes) add(part, &copy.nodes[node]);
   return copy;
 }
 
+// For another graph, whose nodes have other handles.
+GraphNames::Record GraphNames::in_one(Record record) {
+  Record twice;
+  for (auto& [node, part] : record.nodes) merge_part(part, &record.all, &twice.nodes[node]);
+  record.nodes.clear();
+  release(std::move(twice));
+  return record;
+}
+
 void GraphNames::add(CUgraph from, CUgraph to) {
-  merge(copy_of(from), [&]() -> Record& { return of(to); });
+  merge(in_one(copy_of(from)), [&]() -> Record& { return of(to); });
 }
 
 void GraphNames::add(CUgraph from, CUgraphExec to) {
   merge(copy_of(from), [&]() -> Record& { return execs_[to]; });
 }
 
-void GraphNames::put_back(CUgraph graph, const Record& taken) {
-  merge(taken, [&]() -> Record& { return graphs_[graph]; });
+void GraphNames::put_back(CUgraph graph, Record taken) {
+  merge(std::move(taken), [&]() -> Record& { return graphs_[graph]; });
 }
 
-void GraphNames::put_back(CUgraphExec exec, const Record& taken) {
-  merge(taken, [&]() -> Record& { return execs_[exec]; });
+void GraphNames::put_back(CUgraphExec exec, Record taken) {
+  merge(std::move(taken), [&]() -> Record& { return execs_[exec]; });
+}
+
+void GraphNames::release(Record taken) {
+  engine_.release(&taken.all.hold);
+  for (auto& [node, part] : taken.nodes) engine_.release(&part.hold);
 }
 
 void GraphNames::replace(CUgraph from, CUgraphExec to) {
-  Record entry = copy_of(from);
+  Record entry = in_one(copy_of(from));
   {
     const std::lock_guard lock(mutex_);
     std::swap(execs_[to], entry);
   }
-  engine_.release(&entry.hold);
+  release(std::move(entry));
 }
 
 void GraphNames::embedded(CUgraph graph) {
@@ -152,9 +190,17 @@ GraphNames::Record GraphNames::take(CUgraphExec exec) {
   return taken;
 }
 
-void GraphNames::forget_nodes() {
+CUgraph GraphNames::take(CUgraphNode node, Part* taken) {
   const std::lock_guard lock(mutex_);
   nodes_.clear();
+  for (auto& [graph, record] : graphs_) {
+    const auto part = record.nodes.find(node);
+    if (part == record.nodes.end()) continue;
+    *taken = std::move(part->second);
+    record.nodes.erase(part);
+    return graph;
+  }
+  return nullptr;
 }
 
 }  // namespace offload

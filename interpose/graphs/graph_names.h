@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What each graph of the program's names, and each instance of one, and that it stays where it is
-// while they live. Filled while nodes are made, by capture or by hand. More may be recorded than
-// the nodes name (a node's parameters are set anew, a node goes), never less; an update of an
+// while they live. Filled while nodes are made, by capture or by hand. A node that is made or set
+// by hand has a part of its own, and a new setting lets go of what the one before named. All else
+// is kept together: more may be recorded there than the nodes name, never less; an update of an
 // instance by a graph starts afresh.
 //
 // Threads: any; a mutex of its own, above the engine's.
 
 #include <mutex>
+#include <utility>
 
 #include "interpose/driver/cuda_api.h"
 #include "interpose/engine/engine.h"
@@ -34,11 +36,26 @@ class GraphNames {
  public:
   explicit GraphNames(Engine& engine) : engine_(engine) {}
 
-  // A node of the graph, or of the instance, is about to name this. kOk: it is at home, and stays.
+  struct Part {
+    NodeNames names;
+    GraphHold hold;
+  };
+
+  // A captured operation is about to become a node of the graph. kOk: what it names is at home, and
+  // stays.
   Status record(CUgraph graph, const NodeNames& names, ThreadPins& pins);
-  Status record(CUgraphExec exec, const NodeNames& names, ThreadPins& pins);
-  // The same for a node of a graph that is looked for.
-  Status record(CUgraphNode node, const NodeNames& names, ThreadPins& pins);
+  // The same for a node that is being made or set by hand. Then set() says which it was, or drop()
+  // that the driver refused.
+  Status prepare(const NodeNames& names, ThreadPins& pins, Part* part);
+  void set(CUgraph graph, CUgraphNode node, Part part);
+  void set(CUgraphExec exec, CUgraphNode node, Part part);
+  void set(CUgraphNode node, Part part);  // of a graph that is looked for
+  void drop(Part part) { engine_.release(&part.hold); }
+  // The node holds a copy of this graph from now on.
+  template <typename Owner>
+  void set(Owner owner, CUgraphNode node, CUgraph child) {
+    set(owner, node, std::move(in_one(copy_of(child)).all));
+  }
   // `to` names what `from` names, too: a clone, a parent, an instance.
   void add(CUgraph from, CUgraph to);
   void add(CUgraph from, CUgraphExec to);
@@ -50,34 +67,41 @@ class GraphNames {
   // Before the driver destroys one, since its handle may come back at once. Then what was taken is
   // released, or put back if the driver refused.
   struct Record {
-    NodeNames names;
-    GraphHold hold;
+    Part all;
+    OwnMap<CUgraphNode, Part> nodes;
     bool embedded = false;
   };
   Record take(CUgraph graph);
   Record take(CUgraphExec exec);
-  void put_back(CUgraph graph, const Record& taken);
-  void put_back(CUgraphExec exec, const Record& taken);
-  void release(Record taken) { engine_.release(&taken.hold); }
+  void put_back(CUgraph graph, Record taken);
+  void put_back(CUgraphExec exec, Record taken);
+  void release(Record taken);
 
-  // A node is gone, and its handle may come back as another's.
-  void forget_nodes();
+  // The same for a node that has a part of its own: what it was a part of, or null.
+  CUgraph take(CUgraphNode node, Part* taken);
 
   // Calls `use` with what the instance names, in parts, under the mutex.
   template <typename Use>
   void look(CUgraphExec exec, Use&& use) {
     const std::lock_guard lock(mutex_);
-    if (const auto known = execs_.find(exec); known != execs_.end()) use(known->second.names);
-    use(everywhere_.names);
+    if (const auto known = execs_.find(exec); known != execs_.end()) look_at(known->second, use);
+    look_at(everywhere_, use);
   }
 
  private:
+  template <typename Use>
+  static void look_at(const Record& record, Use&& use) {
+    use(record.all.names);
+    for (const auto& [node, part] : record.nodes) use(part.names);
+  }
   template <typename Find>
-  Status record_in(Find&& find, const NodeNames& names, ThreadPins& pins);
+  void set_in(Find&& find, CUgraphNode node, Part part);
   template <typename Find>
-  void merge(const Record& from, Find&& find);
+  void merge(Record from, Find&& find);
+  static void merge_part(Part& from, Part* to, Part* twice);
   Record& of(CUgraph graph);
   Record copy_of(CUgraph graph);
+  Record in_one(Record record);
   bool find_node(CUgraphNode node, CUgraph* graph);
 
   Engine& engine_;

@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which context a thread is in, and contexts that end.
 
+#include "interpose/driver/device.h"
 #include "interpose/hooks/define.h"
 #include "interpose/life/session.h"
 
 namespace offload {
 namespace {
 
-// The session's context if this device is its own, else null.
-CUcontext session_context_of(CUdevice device) {
+// The device's primary context if the session has to do with it, be it its own or another whose
+// streams use its memory; else null.
+CUcontext context_of_concern(CUdevice device) {
   Session* active = session();
-  return active != nullptr && active->device.device == device ? active->device.context : nullptr;
+  if (active == nullptr) return nullptr;
+  if (active->device.device == device) return active->device.context;
+  const CUcontext primary = primary_context(device);
+  return active->engine.follows_streams_of(primary) ? primary : nullptr;
 }
 
-// Our worker asks nothing of a context that is being destroyed.
+// Our worker asks nothing of a context that is being destroyed, and what others were given with our
+// memory has happened.
 class WorkerPaused {
  public:
   explicit WorkerPaused(CUcontext dying) {
     Session* active = session();
-    if (active == nullptr || dying == nullptr || active->device.context != dying) return;
+    if (active == nullptr || dying == nullptr) return;
+    if (active->device.context != dying && !active->engine.follows_streams_of(dying)) return;
+    if (active->device.context != dying) active->engine.other_context_ends(dying);
     paused_ = active;
     paused_->worker.pause();
   }
@@ -94,7 +102,7 @@ CUresult ctx_destroy(CUcontext context) {
 
 template <Entry E>
 CUresult primary_ctx_release(CUdevice device) {
-  const CUcontext context = session_context_of(device);
+  const CUcontext context = context_of_concern(device);
   const WorkerPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
@@ -111,7 +119,7 @@ CUresult primary_ctx_release(CUdevice device) {
 
 template <Entry E>
 CUresult primary_ctx_reset(CUdevice device) {
-  const CUcontext context = session_context_of(device);
+  const CUcontext context = context_of_concern(device);
   const WorkerPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "interpose/doors/substitute.h"
+
 namespace offload {
 namespace {
 
@@ -14,6 +16,16 @@ constexpr int kPageBits = 12;
 constexpr size_t kSlots = 256;
 // Page number * 2 + verdict, plus 2 so that no entry is 0.
 constinit std::atomic<uint64_t> verdicts[kSlots]{};
+
+// A library may have come where another was. Before it calls the driver it looks the driver's
+// entries up.
+void forget_after_lookups() {
+  static constinit std::atomic<size_t> lookups_seen{0};
+  const size_t lookups = wrappers_handed_out();
+  if (lookups_seen.load(std::memory_order_relaxed) == lookups) return;
+  for (std::atomic<uint64_t>& slot : verdicts) slot.store(0, std::memory_order_relaxed);
+  lookups_seen.store(lookups, std::memory_order_relaxed);
+}
 
 bool is_communication_library(const void* code) {
   Dl_info where;
@@ -30,6 +42,7 @@ bool is_communication_library(const void* code) {
 }  // namespace
 
 bool from_communication_library(const void* caller) {
+  forget_after_lookups();
   const uint64_t page = reinterpret_cast<uintptr_t>(caller) >> kPageBits;
   std::atomic<uint64_t>& slot = verdicts[page % kSlots];
   const uint64_t known = slot.load(std::memory_order_relaxed);

@@ -8,13 +8,13 @@
 namespace offload {
 namespace {
 
-// As operate(), for a node of `owner`: a graph, an instance, or whatever the node is in.
-template <Entry E, typename Owner, typename Name, typename... Arguments>
-CUresult record(Owner owner, Name&& name, Arguments... arguments) {
+// As operate(), for a node: a new one, one of an instance, or of whatever graph it is in.
+template <Entry E, typename Node, typename Name, typename... Arguments>
+CUresult record(Node node, Name&& name, Arguments... arguments) {
   Session* active = session();
   if (active == nullptr) return real<E>()(arguments...);
   Operation operation(*active);
-  operation.record_for(owner);
+  operation.record_for(node);
   if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) return wrong;
   if (const CUresult refused = operation.begin(nullptr, false); refused != CUDA_SUCCESS)
     return refused;
@@ -85,14 +85,12 @@ CUresult name_node(Operation& operation, const CUgraphNodeParams* node) {
 
 // The embedded graph is the child's copy, or the child itself.
 template <typename Owner>
-void add_child(const CUgraphNodeParams* node, Owner owner, CUresult result) {
+void set_child(Owner owner, CUgraphNode node, const CUgraphNodeParams& parameters) {
   Session* active = session();
-  if (active == nullptr || result != CUDA_SUCCESS || node == nullptr ||
-      node->type != CU_GRAPH_NODE_TYPE_GRAPH)
-    return;
-  active->graphs.add(node->graph.graph, owner);
-  if (node->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
-    active->graphs.embedded(node->graph.graph);
+  if (active == nullptr || parameters.type != CU_GRAPH_NODE_TYPE_GRAPH) return;
+  active->graphs.set(owner, node, parameters.graph.graph);
+  if (parameters.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+    active->graphs.embedded(parameters.graph.graph);
 }
 
 }  // namespace
@@ -101,7 +99,8 @@ template <Entry E, typename Parameters>
 CUresult add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                          size_t count, const Parameters* parameters) {
   return record<E>(
-      graph, [=](Operation& operation) { return name_kernel(operation, parameters); }, node, graph,
+      NewNode{graph, node},
+      [=](Operation& operation) { return name_kernel(operation, parameters); }, node, graph,
       dependencies, count, parameters);
 }
 template <Entry E, typename Parameters>
@@ -113,7 +112,8 @@ CUresult set_kernel_node(CUgraphNode node, const Parameters* parameters) {
 template <Entry E, typename Parameters>
 CUresult set_exec_kernel_node(CUgraphExec exec, CUgraphNode node, const Parameters* parameters) {
   return record<E>(
-      exec, [=](Operation& operation) { return name_kernel(operation, parameters); }, exec, node,
+      InstanceNode{exec, node},
+      [=](Operation& operation) { return name_kernel(operation, parameters); }, exec, node,
       parameters);
 }
 
@@ -121,8 +121,8 @@ template <Entry E>
 CUresult add_memcpy_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                          size_t count, const CUDA_MEMCPY3D* copy, CUcontext context) {
   return record<E>(
-      graph, [=](Operation& operation) { return name_copy(operation, copy); }, node, graph,
-      dependencies, count, copy, context);
+      NewNode{graph, node}, [=](Operation& operation) { return name_copy(operation, copy); }, node,
+      graph, dependencies, count, copy, context);
 }
 template <Entry E>
 CUresult set_memcpy_node(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
@@ -133,16 +133,16 @@ template <Entry E>
 CUresult set_exec_memcpy_node(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* copy,
                               CUcontext context) {
   return record<E>(
-      exec, [=](Operation& operation) { return name_copy(operation, copy); }, exec, node, copy,
-      context);
+      InstanceNode{exec, node}, [=](Operation& operation) { return name_copy(operation, copy); },
+      exec, node, copy, context);
 }
 
 template <Entry E>
 CUresult add_memset_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                          size_t count, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
   return record<E>(
-      graph, [=](Operation& operation) { return name_set(operation, fill); }, node, graph,
-      dependencies, count, fill, context);
+      NewNode{graph, node}, [=](Operation& operation) { return name_set(operation, fill); }, node,
+      graph, dependencies, count, fill, context);
 }
 template <Entry E>
 CUresult set_memset_node(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {
@@ -153,16 +153,16 @@ template <Entry E>
 CUresult set_exec_memset_node(CUgraphExec exec, CUgraphNode node,
                               const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
   return record<E>(
-      exec, [=](Operation& operation) { return name_set(operation, fill); }, exec, node, fill,
-      context);
+      InstanceNode{exec, node}, [=](Operation& operation) { return name_set(operation, fill); },
+      exec, node, fill, context);
 }
 
 template <Entry E>
 CUresult add_batch_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                         size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
   return record<E>(
-      graph, [=](Operation& operation) { return name_batch(operation, batch); }, node, graph,
-      dependencies, count, batch);
+      NewNode{graph, node}, [=](Operation& operation) { return name_batch(operation, batch); },
+      node, graph, dependencies, count, batch);
 }
 template <Entry E>
 CUresult set_batch_node(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
@@ -173,7 +173,8 @@ template <Entry E>
 CUresult set_exec_batch_node(CUgraphExec exec, CUgraphNode node,
                              const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
   return record<E>(
-      exec, [=](Operation& operation) { return name_batch(operation, batch); }, exec, node, batch);
+      InstanceNode{exec, node}, [=](Operation& operation) { return name_batch(operation, batch); },
+      exec, node, batch);
 }
 
 template <Entry E>
@@ -188,7 +189,7 @@ CUresult set_kernel_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
 template <Entry E, typename Parameters>
 CUresult add_waiting_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                           size_t count, const Parameters* parameters) {
-  return record<E>(graph, &name_wait, node, graph, dependencies, count, parameters);
+  return record<E>(NewNode{graph, node}, &name_wait, node, graph, dependencies, count, parameters);
 }
 
 template <Entry E>
@@ -196,7 +197,7 @@ CUresult add_child_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dep
                         size_t count, CUgraph child) {
   const CUresult result = real<E>()(node, graph, dependencies, count, child);
   Session* active = session();
-  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.add(child, graph);
+  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.set(graph, *node, child);
   return result;
 }
 template <Entry E>
@@ -211,7 +212,7 @@ template <Entry E>
 CUresult set_exec_child_node(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   const CUresult result = real<E>()(exec, node, child);
   Session* active = session();
-  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.add(child, exec);
+  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.set(exec, node, child);
   return result;
 }
 
@@ -219,9 +220,9 @@ template <Entry E>
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
                   CUgraphNodeParams* parameters) {
   const CUresult result = record<E>(
-      graph, [=](Operation& operation) { return name_node(operation, parameters); }, node, graph,
-      dependencies, count, parameters);
-  add_child(parameters, graph, result);
+      NewNode{graph, node}, [=](Operation& operation) { return name_node(operation, parameters); },
+      node, graph, dependencies, count, parameters);
+  if (result == CUDA_SUCCESS) set_child(graph, *node, *parameters);
   return result;
 }
 template <Entry E>
@@ -229,9 +230,9 @@ CUresult add_node_with_edges(CUgraphNode* node, CUgraph graph, const CUgraphNode
                              const CUgraphEdgeData* edges, size_t count,
                              CUgraphNodeParams* parameters) {
   const CUresult result = record<E>(
-      graph, [=](Operation& operation) { return name_node(operation, parameters); }, node, graph,
-      dependencies, edges, count, parameters);
-  add_child(parameters, graph, result);
+      NewNode{graph, node}, [=](Operation& operation) { return name_node(operation, parameters); },
+      node, graph, dependencies, edges, count, parameters);
+  if (result == CUDA_SUCCESS) set_child(graph, *node, *parameters);
   return result;
 }
 template <Entry E>
@@ -243,9 +244,10 @@ CUresult set_node(CUgraphNode node, CUgraphNodeParams* parameters) {
 template <Entry E>
 CUresult set_exec_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* parameters) {
   const CUresult result = record<E>(
-      exec, [=](Operation& operation) { return name_node(operation, parameters); }, exec, node,
+      InstanceNode{exec, node},
+      [=](Operation& operation) { return name_node(operation, parameters); }, exec, node,
       parameters);
-  add_child(parameters, exec, result);
+  if (result == CUDA_SUCCESS) set_child(exec, node, *parameters);
   return result;
 }
 

@@ -105,15 +105,24 @@ CUresult graph_destroy(Handle handle) {
   if (result == CUDA_SUCCESS) {
     active->graphs.release(std::move(taken));
   } else {
-    active->graphs.put_back(handle, taken);
+    active->graphs.put_back(handle, std::move(taken));
   }
   return result;
 }
 
 template <Entry E>
 CUresult graph_destroy_node(CUgraphNode node) {
-  if (Session* active = session()) active->graphs.forget_nodes();
-  return real<E>()(node);
+  Session* active = session();
+  if (active == nullptr) return real<E>()(node);
+  GraphNames::Part taken;
+  const CUgraph graph = active->graphs.take(node, &taken);
+  const CUresult result = real<E>()(node);
+  if (result == CUDA_SUCCESS || graph == nullptr) {
+    active->graphs.drop(std::move(taken));
+  } else {
+    active->graphs.set(graph, node, std::move(taken));
+  }
+  return result;
 }
 
 }  // namespace offload

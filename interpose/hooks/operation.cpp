@@ -14,11 +14,13 @@ namespace offload {
 
 // What becomes of an operation that does not run now.
 struct Operation::Recording {
-  enum class For : uint8_t { kNothing, kGraph, kExec, kNode } what = For::kNothing;
+  enum class For : uint8_t { kNothing, kCapture, kNewNode, kInstance, kNode } what = For::kNothing;
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
   CUgraphNode node = nullptr;
+  const CUgraphNode* made = nullptr;
   NodeNames names;
+  GraphNames::Part part;  // of a node that is not captured
 };
 
 Operation::Recording& Operation::start_recording() {
@@ -37,20 +39,22 @@ void Operation::look_for_capture(CUstream stream, bool per_thread) {
   if (state.kind == CaptureState::Kind::kNone) return stream_is_free(session_, stream);
   Recording& recording = start_recording();
   if (state.kind == CaptureState::Kind::kRefuses) return;
-  recording.what = Recording::For::kGraph;
+  recording.what = Recording::For::kCapture;
   recording.graph = state.graph;
 }
 
-void Operation::record_for(CUgraph graph) {
+void Operation::record_for(NewNode made) {
   Recording& recording = start_recording();
-  recording.what = Recording::For::kGraph;
-  recording.graph = graph;
+  recording.what = Recording::For::kNewNode;
+  recording.graph = made.graph;
+  recording.made = made.made;
 }
 
-void Operation::record_for(CUgraphExec exec) {
+void Operation::record_for(InstanceNode set) {
   Recording& recording = start_recording();
-  recording.what = Recording::For::kExec;
-  recording.exec = exec;
+  recording.what = Recording::For::kInstance;
+  recording.exec = set.exec;
+  recording.node = set.node;
 }
 
 void Operation::record_for(CUgraphNode node) {
@@ -97,33 +101,47 @@ CUresult Operation::begin_recording() {
   switch (recording_->what) {
     case Recording::For::kNothing:  // the driver refuses it
       break;
-    case Recording::For::kGraph:
+    case Recording::For::kCapture:
       status = session_.graphs.record(recording_->graph, names, pins_);
       break;
-    case Recording::For::kExec:
-      status = session_.graphs.record(recording_->exec, names, pins_);
-      break;
+    case Recording::For::kNewNode:
+    case Recording::For::kInstance:
     case Recording::For::kNode:
-      status = session_.graphs.record(recording_->node, names, pins_);
+      status = session_.graphs.prepare(names, pins_, &recording_->part);
       break;
   }
   if (status != Status::kOk) return refuse(status);
   return CUDA_SUCCESS;
 }
 
-// Events of one context cannot be recorded on another's streams, so such an operation cannot be put
-// in order with ours. What the driver is about to refuse needs no order.
-CUresult Operation::begin_unfollowed() {
-  if (!names_something()) return CUDA_SUCCESS;
+// A node that the driver has refused keeps what it was.
+CUresult Operation::end_recording(CUresult result) {
+  note_result(result);
+  GraphNames& graphs = session_.graphs;
+  GraphNames::Part part = std::move(recording_->part);
+  if (result != CUDA_SUCCESS) {
+    graphs.drop(std::move(part));
+  } else if (recording_->what == Recording::For::kNewNode) {
+    graphs.set(recording_->graph, *recording_->made, std::move(part));
+  } else if (recording_->what == Recording::For::kInstance) {
+    graphs.set(recording_->exec, recording_->node, std::move(part));
+  } else if (recording_->what == Recording::For::kNode) {
+    graphs.set(recording_->node, std::move(part));
+  }
+  return result;
+}
+
+// Streams of other contexts, of this device or of a peer, are put in order with ours from their
+// first use of our memory on. What the driver is about to refuse needs no order.
+bool Operation::follow(CUstream stream, bool per_thread) {
+  if (stream_ == kForeignStream) stream_ = session_.follow(stream, per_thread);
+  if (is_followed(stream_)) return true;
   pins_.clear();
-  if (stream_ == kForeignStream) {
-    session_.give_up(Reason::foreign_context,
-                     "a context other than the device's primary one uses its memory");
-  } else if (stream_ == kUncountedStream) {
+  if (stream_ == kUncountedStream) {
     session_.give_up(Reason::too_many_streams,
                      "the program has more streams at once than liboffload can follow");
   }
-  return CUDA_SUCCESS;
+  return false;
 }
 
 CUresult Operation::refuse(Status status) {

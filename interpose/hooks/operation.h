@@ -11,6 +11,17 @@
 
 namespace offload {
 
+// A node that the program makes by hand, once the driver has said which; and one that it gives
+// other parameters, in an instance.
+struct NewNode {
+  CUgraph graph;
+  const CUgraphNode* made;
+};
+struct InstanceNode {
+  CUgraphExec exec;
+  CUgraphNode node;
+};
+
 class Operation {
  public:
   explicit Operation(Session& session) : session_(session), pins_(session.pins()) {}
@@ -24,8 +35,8 @@ class Operation {
   // Whether `stream` captures, while captures may be open. Before anything is named.
   void look_for_capture(CUstream stream, bool per_thread);
   // What is named becomes a part of this, and begin() and end() are about that.
-  void record_for(CUgraph graph);
-  void record_for(CUgraphExec exec);
+  void record_for(NewNode made);
+  void record_for(InstanceNode set);
   void record_for(CUgraphNode node);
   bool recording() const { return recording_ != nullptr; }
 
@@ -51,8 +62,10 @@ class Operation {
     if (recording_ != nullptr) [[unlikely]]
       return begin_recording();
     stream_ = session_.stream(stream, per_thread);
-    if (!is_followed(stream_)) [[unlikely]]
-      return begin_unfollowed();
+    if (!is_followed(stream_)) [[unlikely]] {
+      if (!names_something()) return CUDA_SUCCESS;
+      if (!follow(stream, per_thread)) return CUDA_SUCCESS;
+    }
     const Status status = session_.engine.begin_op(pins_, stream_);
     if (status != Status::kOk) [[unlikely]]
       return refuse(status);
@@ -63,10 +76,8 @@ class Operation {
   }
   // With the driver's answer, which it returns.
   CUresult end(CUresult result) {
-    if (recording_ != nullptr) [[unlikely]] {
-      note_result(result);
-      return result;
-    }
+    if (recording_ != nullptr) [[unlikely]]
+      return end_recording(result);
     statistics().operations.add();
     if (is_followed(stream_)) {
       if (waits_) [[unlikely]]
@@ -100,7 +111,8 @@ class Operation {
   void record(CUdeviceptr address);
   void record_wait();
   CUresult begin_recording();
-  CUresult begin_unfollowed();
+  CUresult end_recording(CUresult result);
+  bool follow(CUstream stream, bool per_thread);
   CUresult refuse(Status status);
 
   Session& session_;

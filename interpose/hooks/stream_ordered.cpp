@@ -21,7 +21,7 @@ Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, C
   Session* active = session_that_serves(caller);
   if (active == nullptr) return nullptr;
   *index = active->stream(stream, per_thread);
-  return is_followed(*index) ? active : nullptr;
+  return active->is_own(*index) ? active : nullptr;
 }
 
 }  // namespace
@@ -57,7 +57,8 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   if (captures_watched() && look_at(explicit_stream(stream, RealType<E>::per_thread)).kind !=
                                 CaptureState::Kind::kNone) [[unlikely]]
     return CUDA_ERROR_INVALID_VALUE;
-  const StreamIndex index = active->stream(stream, RealType<E>::per_thread);
+  StreamIndex index = active->stream(stream, RealType<E>::per_thread);
+  if (index == kForeignStream) index = active->follow(stream, RealType<E>::per_thread);
   if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer
   // A stream that we cannot follow: the host waits for all of them.
   const Status status = is_followed(index)

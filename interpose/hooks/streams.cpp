@@ -12,8 +12,10 @@ template <Entry E>
 CUresult stream_destroy(CUstream stream) {
   Session* active = session();
   unsigned long long id = 0;
-  if (active != nullptr && real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS) {
-    active->engine.stream_destroyed(id);
+  CUcontext context = nullptr;
+  if (active != nullptr && real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS &&
+      real<Entry::cuStreamGetCtx>()(stream, &context) == CUDA_SUCCESS) {
+    active->engine.stream_destroyed(context, id);
   }
   forget_streams();
   const CUresult result = real<E>()(stream);

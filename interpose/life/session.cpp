@@ -8,6 +8,7 @@
 #include "interpose/life/exit.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/make_session.h"
+#include "interpose/life/not_cancelled.h"
 #include "interpose/life/start.h"
 #include "interpose/naming/ask_driver.h"
 #include "profiler/base/log.h"
@@ -27,6 +28,18 @@ constinit std::atomic<void*> refused_context{
     nullptr};                 // asked already: not one that can be managed
 constinit std::mutex making;  // only ever one session at a time is made; held across driver calls,
                               // as nobody else waits for it
+
+// One device, and its primary context, is served.
+void say_elsewhere(const Session& active, const void* context) {
+  static constinit std::atomic<bool> said{false};
+  if (context == nullptr || said.load(std::memory_order_relaxed) ||
+      said.exchange(true, std::memory_order_relaxed))
+    return;
+  log_info(
+      "the program also allocates on another device or in another context than %s's primary one: "
+      "that memory is the driver's, and is not moved",
+      active.device.name);
+}
 
 void forward_after_sticky_error() {
   if (lost_to() != CUDA_ERROR_DEINITIALIZED) {
@@ -65,7 +78,7 @@ Status Session::open() {
   return Status::kOk;
 }
 
-StreamIndex Session::find_stream(CUstream handle) {
+StreamIndex Session::find_stream(CUstream handle, bool even_foreign) {
   ThreadState& thread = this_thread;
   pins();  // adopts the thread, and with it its cache
   const uint64_t generation = stream_generation();
@@ -78,13 +91,18 @@ StreamIndex Session::find_stream(CUstream handle) {
   } else if (real<Entry::cuStreamGetCtx>()(handle, &context) != CUDA_SUCCESS) {
     return kRefusedStream;
   }
+  unsigned long long id = 0;
+  if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
+    id = reinterpret_cast<uintptr_t>(handle);
   StreamIndex index = kForeignStream;
-  if (context == device.context) {
-    unsigned long long id = 0;
-    if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
-      id = reinterpret_cast<uintptr_t>(handle);
+  if (context == device.context || even_foreign) {
     index = engine.stream({handle, context}, id, handle == CU_STREAM_PER_THREAD);
     if (index == kNoStream) index = kUncountedStream;
+    if (context != device.context)
+      forget_streams();  // other threads know it as one to be left alone
+  } else {
+    index = engine.known_stream({handle, context}, id);
+    static_assert(kForeignStream == kNoStream);
   }
   if (thread.stream_generation != generation) {
     for (ThreadState::CachedStream& cached : thread.streams) cached = {};
@@ -126,11 +144,15 @@ Session* session_for_allocation() {
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
   if (++this_thread.allocations % kAllocationsBetweenChecks == 1) check_current_context();
   CUcontext context = current_context();
-  if (Session* active = session(); active != nullptr)
-    return active->device.context == context ? active : nullptr;
+  if (Session* active = session(); active != nullptr) {
+    if (active->device.context == context) return active;
+    say_elsewhere(*active, context);
+    return nullptr;
+  }
   if (context == nullptr || refused_context.load(std::memory_order_relaxed) == context ||
       !driver_in_use())
     return nullptr;
+  const NotCancelled not_cancelled;
   const std::lock_guard lock(making);
   Session* made = active_session.load(std::memory_order_acquire);
   if (made == nullptr) {
@@ -183,7 +205,12 @@ void a_context_died() {
 void context_died(CUcontext context) {
   captured_context_died(context);
   Session* active = active_session.load(std::memory_order_acquire);
-  if (active == nullptr || active->device.context != context) return;
+  if (active == nullptr) return;
+  if (active->device.context != context) {
+    forget_streams();
+    active->engine.other_context_gone(context);
+    return;
+  }
   if (!active_session.compare_exchange_strong(active, nullptr, std::memory_order_acq_rel)) return;
   forget_streams();
   active->worker.stop();

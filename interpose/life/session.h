@@ -17,8 +17,9 @@
 
 namespace offload {
 
-// Streams that the engine does not follow, and why: it belongs to another context than ours; the
-// driver will refuse it (it is gone, or no context is current); there are too many.
+// Streams that the engine does not follow, and why: it belongs to another context than ours, and
+// has not used our memory yet; the driver will refuse it (it is gone, or no context is current);
+// there are too many.
 inline constexpr StreamIndex kForeignStream = kNoStream;
 inline constexpr StreamIndex kRefusedStream = kNoStream - 1;
 inline constexpr StreamIndex kUncountedStream = kNoStream - 2;
@@ -41,7 +42,16 @@ struct Session {
         cached.handle == handle) {
       return cached.index;
     }
-    return find_stream(handle);
+    return find_stream(handle, false);
+  }
+  // The same for a stream of another context that is about to use our memory: it is followed from
+  // now on.
+  StreamIndex follow(CUstream handle, bool per_thread_entry) {
+    if (handle == nullptr) handle = per_thread_entry ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    return find_stream(handle, true);
+  }
+  bool is_own(StreamIndex stream) const {
+    return is_followed(stream) && engine.native(stream).context == device.context;
   }
   // The pins of the calling thread.
   ThreadPins& pins() {
@@ -74,7 +84,7 @@ struct Session {
     const auto value = reinterpret_cast<uintptr_t>(handle);
     return (value ^ (value >> 4) ^ (value >> 9)) % ThreadState::kCachedStreams;
   }
-  StreamIndex find_stream(CUstream handle);
+  StreamIndex find_stream(CUstream handle, bool even_foreign);
   void adopt_thread();
 };
 
@@ -107,7 +117,8 @@ void forward_from_now_on();
 bool start_over_in_child();
 // Some context died: its handle may be another's tomorrow.
 void a_context_died();
-// The program's context died: its session goes with it, and the next allocation makes another.
+// That context died. If it is the session's, the session goes with it, and the next allocation
+// makes another.
 void context_died(CUcontext context);
 // A forwarded call came back with this.
 void note_result(CUresult result);

@@ -16,6 +16,7 @@ struct Block {
   uint64_t id = 0;
   uint64_t birth_op = 0;
   uint32_t next_free = 0;
+  uint32_t held = 0;  // graphs and instances of graphs that name it: freed, it is nobody else's
   Fence fence;  // what must pass before it is used again; live: what had to before it was used
 };
 
@@ -76,6 +77,13 @@ class Slabs {
   void put(BlockAt at);
   // The block whose range holds `address`.
   static BlockAt find(Slab& slab, Address address);
+  // The same, if it is one, in use or held.
+  static bool find_taken(Slab& slab, Address address, BlockAt* out) {
+    const BlockAt at = find(slab, address);
+    if (at.index >= slab.blocks.size() || (!at.block().live && at.block().held == 0)) return false;
+    *out = at;
+    return true;
+  }
   // A slab without live blocks, taken off the lists; null: none. Its extents and address are the
   // caller's; then forget().
   Slab* take_empty();

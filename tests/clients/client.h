@@ -37,7 +37,8 @@ class Client {
 
   void start(int ordinal = 0);  // context and module
   CUfunction function(const char* name);
-  CUmodule load();  // the kernels once more
+  CUmodule load();                           // the kernels once more
+  void load_kernels() { module_ = load(); }  // into another context
   void launch(CUfunction function, std::vector<void*> arguments, std::vector<size_t> sizes);
 
   CUdeviceptr allocate(size_t bytes = kBytes);
@@ -69,6 +70,6 @@ struct Scenario {
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
     kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
-    kSurroundingScenarios, kLibraryScenarios;
+    kSurroundingScenarios, kLibraryScenarios, kContextScenarios;
 
 }  // namespace clients

@@ -159,9 +159,157 @@ void freed_while_graph_lives(Client& client) {
   CHECK(again);
 }
 
+// The same for small ones, which never move.
+void small_freed_while_graph_lives(Client& client) {
+  constexpr uint32_t kFew = 1024;  // words
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr named = client.allocate(kFew * sizeof(uint32_t));
+  client.fill(named, 30, kFew);
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  client.fill(named, 77, kFew);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.destroy(graph));
+  client.free(named);
+  CHECK_RESULT(client.cuda.cuMemFree(named), CUDA_ERROR_INVALID_VALUE);
+  std::vector<CUdeviceptr> others;
+  for (uint32_t i = 0; i < 40; ++i) {
+    others.push_back(client.allocate(kFew * sizeof(uint32_t)));
+    CHECK(others.back() != named);
+    client.fill(others.back(), 100 * i, kFew);
+  }
+  CHECK_CUDA(graphs.launch(exec, client.stream));  // into memory that is nobody's
+  for (uint32_t i = 0; i < others.size(); ++i) client.expect(others[i], filled(100 * i, kFew));
+  CHECK_CUDA(graphs.launch(exec, client.stream));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  bool again = false;
+  for (uint32_t i = 0; i < 40; ++i) {  // while the launch may still run
+    others.push_back(client.allocate(kFew * sizeof(uint32_t)));
+    again = again || others.back() == named;
+    client.fill(others.back(), i, kFew);
+    client.expect(others.back(), filled(i, kFew));
+  }
+  CHECK(again);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(others);
+  client.disperse(buffers);
+}
+
+// Parameters are set anew at every step, of an instance and of the graph: what a node named before
+// may leave again, or there is no room soon.
+void node_parameters(Client& client) {
+  constexpr uint32_t kRounds = 3;
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  std::vector<uint32_t> wanted = filled(3);
+  CUdeviceptr from = buffers[0];
+  uint32_t words = kWords;
+  void* arguments[] = {&sum, &from, &words};
+  CUDA_KERNEL_NODE_PARAMS node{};
+  node.func = client.function("mix");
+  node.gridDimX = 4;
+  node.blockDimX = 64;
+  node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+  node.kernelParams = arguments;
+  CUgraph graph = nullptr;
+  CUgraphNode mixing = nullptr;
+  CHECK_CUDA(graphs.create(&graph, 0));
+  CHECK_CUDA(graphs.add_kernel(&mixing, graph, nullptr, 0, &node));
+  const CUgraphExec exec = graphs.instance(graph);
+  const auto run = [&](CUgraphExec which, uint32_t i) {
+    CHECK_CUDA(graphs.launch(which, client.stream));
+    mix_on_host(wanted, filled(1000 * i));
+  };
+  for (uint32_t i = 0; i < kRounds * kCrowd; ++i) {
+    from = buffers[i % kCrowd];
+    CHECK_CUDA(graphs.set_exec_kernel(exec, mixing, &node));
+    run(exec, i % kCrowd);
+  }
+  // One that the driver refuses leaves it as it was.
+  from = buffers[2];
+  CUDA_KERNEL_NODE_PARAMS wrong = node;
+  wrong.gridDimX = 0;
+  CHECK(graphs.set_exec_kernel(exec, mixing, &wrong) != CUDA_SUCCESS);
+  run(exec, kCrowd - 1);
+  for (uint32_t i = 0; i < kRounds * kCrowd; ++i) {
+    from = buffers[i % kCrowd];
+    CHECK_CUDA(graphs.set_kernel(mixing, &node));
+    const CUgraphExec fresh = graphs.instance(graph);
+    run(fresh, i % kCrowd);
+    CHECK_CUDA(graphs.destroy_exec(fresh));
+  }
+  run(exec, kCrowd - 1);
+  client.expect(sum, wanted);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  CHECK_CUDA(graphs.destroy(graph));
+  client.disperse(buffers);
+}
+
+// The driver needs memory for code that is launched for the first time, beside an open capture and
+// in it, and liboffload holds all of it.
+void code_without_room_in_capture(Client& client) {
+  const Graphs graphs(client);
+  const CUstream beside = new_stream(client);
+  const CUstream captured = new_stream(client);
+  std::vector<CUfunction> mixes;
+  for (int i = 0; i < 4; ++i) {
+    CUfunction mix = nullptr;
+    CHECK_CUDA(client.cuda.cuModuleGetFunction(&mix, client.load(), "mix"));
+    mixes.push_back(mix);
+  }
+  client.stream = beside;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 3);
+  CUdeviceptr other = client.allocate();
+  client.fill(other, 4);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  uint32_t words = kWords;
+  const auto mix = [&](size_t which, CUdeviceptr to, CUdeviceptr from) {
+    client.launch(mixes[which], {&to, &from, &words}, {8, 8, 4});
+  };
+  CHECK_CUDA(graphs.begin(captured, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  client.stream = captured;
+  mix(0, sum, buffers[0]);
+  client.stream = beside;
+  mix(1, other, buffers[1]);
+  mix(2, other, buffers[2]);
+  client.stream = captured;
+  mix(3, sum, buffers[3]);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(captured, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  std::vector<uint32_t> wanted = filled(3);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_CUDA(graphs.launch(exec, captured));
+    mix_on_host(wanted, filled(0));
+    mix_on_host(wanted, filled(3000));
+  }
+  client.expect(sum, wanted);
+  wanted = filled(4);
+  mix_on_host(wanted, filled(1000));
+  mix_on_host(wanted, filled(2000));
+  client.stream = beside;
+  client.expect(other, wanted);
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  CHECK_CUDA(graphs.destroy(graph));
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kGraphScenarios = {
+    {"small-freed-while-graph-lives", &small_freed_while_graph_lives},
+    {"node-parameters", &node_parameters},
+    {"code-without-room-in-capture", &code_without_room_in_capture},
     {"graph-update", &graph_update},
     {"graph-by-hand", &graph_by_hand},
     {"freed-while-graph-lives", &freed_while_graph_lives},

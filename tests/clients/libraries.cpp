@@ -154,9 +154,35 @@ void own_mappings(Client& client) {
   client.disperse(buffers);
 }
 
+// A communication library comes to lie where another library lay, and is known as one.
+void nccl_where_another_was(Client& client) {
+  const auto page_of = [](void* library) {
+    return reinterpret_cast<uintptr_t>(dlsym(library, "plugin_begin")) >> 12;
+  };
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr left[2] = {};
+  CUstream streams[2] = {};
+  void* library = open_plugin(0);
+  const uintptr_t page = page_of(library);
+  CHECK_CUDA(call(library, "plugin_begin", &streams[0], &left[0], size_t{kWords}, uint32_t{5}));
+  CHECK(dlclose(library) == 0);
+  library = dlopen(CLIENT_FOREIGN, RTLD_NOW);
+  CHECK(library != nullptr && page_of(library) == page);  // else this is no test
+  CHECK_CUDA(call(library, "plugin_begin", &streams[1], &left[1], size_t{kWords}, uint32_t{6}));
+  for (uint32_t i = 0; i < 2; ++i) {
+    client.stream = streams[i];
+    client.expect(left[i], std::vector<uint32_t>(kWords, 5 + i));
+    client.free(left[i]);
+  }
+  client.stream = nullptr;
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kLibraryScenarios = {
+    {"nccl-where-another-was", &nccl_where_another_was},
     {"closed-library", &closed_library},
     {"deep-library", &deep_library},
     {"foreign-library", &foreign_library},

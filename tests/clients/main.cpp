@@ -16,7 +16,8 @@ int main(int count, char** arguments) {
   for (const auto* group :
        {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios, &kWaitScenarios,
         &kLifeScenarios, &kAccidentScenarios, &kEndScenarios, &kCaptureScenarios, &kGraphScenarios,
-        &kSharingScenarios, &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios}) {
+        &kSharingScenarios, &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios,
+        &kContextScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

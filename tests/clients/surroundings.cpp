@@ -222,6 +222,53 @@ void threads_come_and_go(Client& client) {
   client.disperse(buffers);
 }
 
+// Threads are cancelled in the midst of calls that have to wait for room, and leave neither locks
+// nor pins behind.
+void threads_cancelled(Client& client) {
+  constexpr uint32_t kThreads = 40;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  for (uint32_t i = 0; i < kThreads; ++i) {
+    struct Work {
+      Client own;
+      const std::vector<CUdeviceptr>& buffers;
+      uint32_t number;
+      CUdeviceptr left = 0;
+      bool returned = false;
+    } work{client, buffers, i};
+    pthread_t thread;
+    const auto run = [](void* of) -> void* {
+      Work& mine = *static_cast<Work*>(of);
+      Client& own = mine.own;
+      // In the simulated driver a thread may not end, so it is cancelled only where it is ours.
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+      CHECK_CUDA(own.cuda.cuCtxSetCurrent(own.context));
+      CHECK_CUDA(own.cuda.cuStreamCreate(&own.stream, CU_STREAM_NON_BLOCKING));
+      mine.left = own.allocate();
+      for (uint32_t k = 0; k < 6; ++k) own.mix(mine.buffers[(mine.number + k) % kCrowd], mine.left);
+      pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, nullptr);
+      pthread_cancel(pthread_self());
+      CUdeviceptr other = 0;
+      const CUresult got = own.cuda.cuMemAlloc(&other, kBytes);
+      const CUresult freed = own.cuda.cuMemFree(mine.left);  // waits for what uses it
+      mine.left = other;
+      mine.returned = got == CUDA_SUCCESS && freed == CUDA_SUCCESS;
+      pthread_testcancel();
+      return nullptr;
+    };
+    CHECK(pthread_create(&thread, nullptr, run, &work) == 0);
+    void* ended = nullptr;
+    CHECK(pthread_join(thread, &ended) == 0);
+    CHECK(ended == PTHREAD_CANCELED && work.returned);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    client.free(work.left);
+  }
+  client.disperse(buffers);
+  const std::vector<CUdeviceptr> after = client.crowd(kCrowd);
+  look_at_all(client, after);
+  client.disperse(after);
+}
+
 // What it does must fit on a small stack, as some programs give to their threads.
 void small_stack(Client& client) {
   pthread_attr_t small;
@@ -369,6 +416,7 @@ const std::vector<Scenario> kSurroundingScenarios = {
     {"forks-while-busy", &forks_while_busy},
     {"commands-while-busy", &commands_while_busy},
     {"threads-come-and-go", &threads_come_and_go},
+    {"threads-cancelled", &threads_cancelled},
     {"small-stack", &small_stack},
     {"signal-handlers", &signal_handlers},
     {"own-files", &own_files},

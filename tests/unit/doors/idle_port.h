@@ -33,7 +33,7 @@ class IdlePort final : public Port {
     return Status::kOk;
   }
   void free_pinned(Address at) override { std::free(reinterpret_cast<void*>(at)); }
-  Status create_event(bool, Event* out) override {
+  Status create_event(void*, bool, Event* out) override {
     *out = reinterpret_cast<Event>(next_++);
     return Status::kOk;
   }

@@ -82,6 +82,34 @@ TEST(Graphs, WhatIsFreedComesBackWithTheLastGraph) {
   });
 }
 
+// A block of a slab never moves, but its memory would be the next one's at once.
+TEST(Graphs, ABlockThatIsFreedIsNobodysWhileOneLives) {
+  expect_holds(kFour, [](World& w) {
+    const int s = w.add_stream();
+    const int a = w.allocate(1000);
+    w.op(s, {write(a)});
+    const Address address = w.tensor(a).address;
+    const int first = w.make_graph({update(a)});
+    const int second = w.make_graph({update(a)});
+    w.free(a);
+    AllocationInfo info;
+    EXPECT_FALSE(w.engine->describe(address, &info));
+    EXPECT_EQ(w.engine->free(address, &w.pins()), Status::kInvalid);
+    w.destroy_graph(first);
+    const int b = w.allocate(1000);
+    EXPECT_NE(w.tensor(b).address, address);
+    w.op(s, {write(b)});
+    w.launch(second, s);
+    w.destroy_graph(second);
+    // Blocks that nobody waits for come first.
+    int c = w.allocate(1000);
+    for (int i = 0; i < 100 && w.tensor(c).address != address; ++i) c = w.allocate(1000);
+    EXPECT_EQ(w.tensor(c).address, address);
+    w.op(w.add_stream(), {write(c)});  // behind the launch
+    w.op(s, {update(b)});
+  });
+}
+
 TEST(Graphs, MoreThanFitsIsRefusedAndNothingOfItStays) {
   expect_holds(kFour, [](World& w) {
     const int s = w.add_stream();
@@ -146,10 +174,12 @@ TEST(Graphs, ALostContextTakesThemAlong) {
   expect_holds(kFour, [](World& w) {
     const int s = w.add_stream();
     const int a = w.allocate(granules(2));
-    const int b = w.allocate(granules(2));
+    const int b = w.allocate(granules(1));
     w.op(s, {write(a)});
-    const int graph = w.make_graph({update(a), write(b)});
+    const int small = w.allocate(1000);
+    const int graph = w.make_graph({update(a), write(b), write(small)});
     w.free(b);
+    w.free(small);
     w.begin_capture(s);
     w.lose_context();
     EXPECT_EQ(w.engine->frozen_streams(), 0u);

@@ -89,6 +89,62 @@ TEST(Streams, ANewStreamWaitsAlthoughItsIndexHasWaited) {
   w.finish();
 }
 
+// Two contexts use the same buffers; their streams have the same numbers, and none can record an
+// event of the other's.
+TEST(Streams, OfSeveralContexts) {
+  expect_holds({.device_granules = 4},
+               [](World& w) {
+                 const int own = w.add_stream();
+                 const int other = w.add_stream(false, 7);
+                 ASSERT_NE(w.index_of(own), w.index_of(other));
+                 const int a = w.allocate(granules(2));
+                 const int b = w.allocate(granules(2));
+                 w.op(own, {write(a), write(b)});
+                 w.idle(own, 3);
+                 w.press(a);
+                 const int c = w.allocate(granules(2));
+                 w.op(other, {write(c)});
+                 EXPECT_TRUE(w.away(a));
+                 w.op(other, {update(a)});
+                 w.idle(other, 3);
+                 w.press(c);
+                 w.op(own, {update(b)});
+                 w.op(other, {read(b)});
+                 w.op(own, {update(a)});
+                 w.free_async(c, other);
+                 const int d = w.allocate_async(granules(2), own);
+                 w.op(own, {write(d)});
+               },
+               {.seeds = 20, .orders = 20});
+}
+
+// One of them goes, and its handles and numbers come back as another's.
+TEST(Streams, AContextGoesAndTheOtherStays) {
+  expect_holds({.device_granules = 4},
+               [](World& w) {
+                 const int own = w.add_stream();
+                 const int a = w.allocate(granules(2));
+                 const int b = w.allocate(granules(2));
+                 w.op(own, {write(a), write(b)});
+                 for (int round = 0; round < 3; ++round) {
+                   const int other = w.add_stream(false, 7);
+                   w.idle(own, 3);
+                   w.press(round % 2 == 0 ? a : b);
+                   const int c = w.allocate(granules(2));
+                   w.op(other, {write(c)});
+                   w.op(other, {update(a)});
+                   w.op(own, {read(c)});
+                   w.free(c);
+                   w.lose_other_context(7);
+                   EXPECT_FALSE(w.engine->follows_streams_of(reinterpret_cast<void*>(7)));
+                   w.op(own, {update(a)});
+                   w.op(own, {update(b)});
+                 }
+                 EXPECT_LT(EngineTest::streams(*w.engine).count(), 6u);
+               },
+               {.seeds = 20, .orders = 20});
+}
+
 // More streams at once than there used to be room for.
 TEST(Streams, HundredsAtOnce) {
   Eager eager;

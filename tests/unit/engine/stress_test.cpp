@@ -60,9 +60,9 @@ class LockedPort final : public Port {
     const Lock lock(mutex_);
     port_.free_pinned(at);
   }
-  Status create_event(bool timed, Event* out) override {
+  Status create_event(void* context, bool timed, Event* out) override {
     const Lock lock(mutex_);
-    return port_.create_event(timed, out);
+    return port_.create_event(context, timed, out);
   }
   void destroy_event(Event event) override {
     const Lock lock(mutex_);
@@ -188,7 +188,7 @@ class Stress {
       engine_->describe(window_guess_ + random() % (100 * kGranule), &info);
     }
     for (const Tensor& each : mine) engine_->free_async(each.address, stream, &pins);
-    engine_->stream_destroyed(1000 + seed);
+    engine_->stream_destroyed(nullptr, 1000 + seed);
     PinRegistry::give_back(&pins);
   }
 

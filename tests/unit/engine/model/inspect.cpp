@@ -196,7 +196,7 @@ void EngineTest::check(Engine& engine, model::Memory& memory) {
     }
     uint32_t live_blocks = 0;
     for (const Block& block : slab.blocks) {
-      live_blocks += block.live ? 1 : 0;
+      live_blocks += block.live || block.held != 0 ? 1 : 0;
       if (block.live) live += block.bytes;
     }
     expect_same(live_blocks, slab.live, "a slab's live blocks");

@@ -123,13 +123,14 @@ void ModelPort::free_pinned(Address at) {
   device_.memory().unpin(at);
 }
 
-Status ModelPort::create_event(bool timed, Event* out) {
+Status ModelPort::create_event(void* context, bool timed, Event* out) {
   if (const Status status = enter(Call::kCreateEvent, Schedule::Point::kOther);
       status != Status::kOk) {
     return status;
   }
   if (timed && no_timed_events) return Status::kError;
   auto event = std::make_unique<ModelEvent>();
+  event->context = context;
   event->timed = timed;
   *out = event.get();
   events_[*out] = std::move(event);
@@ -141,9 +142,16 @@ void ModelPort::destroy_event(Event event) {
   events_.erase(event);
 }
 
+void ModelPort::destroy_events(void* context) {
+  std::erase_if(events_, [context](const auto& known) { return known.second->context == context; });
+}
+
 Status ModelPort::record(Event event, const NativeStream& stream) {
   if (const Status status = enter(Call::kRecord, Schedule::Point::kOther); status != Status::kOk) {
     return status;
+  }
+  if (known(event).context != stream.context) {
+    fail(Failure::Kind::kMisuse, "an event is recorded on a stream of another context");
   }
   auto mark = std::make_shared<Mark>();
   known(event).last = mark;

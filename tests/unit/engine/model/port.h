@@ -80,6 +80,8 @@ class ModelPort final : public Port {
   void submit(Queue& queue, Item item);
   // The engine's events, by what was recorded in them last.
   std::shared_ptr<Mark> last_record(Event event) { return known(event).last; }
+  // A context that was not the device's own is gone, with its events.
+  void destroy_events(void* context);
   // The program got on.
   void progress() { in_vain_ = 0; }
 
@@ -90,7 +92,7 @@ class ModelPort final : public Port {
   Status unmap(Address at, uint64_t bytes) override;
   Status allocate_pinned(uint64_t bytes, Address* out) override;
   void free_pinned(Address at) override;
-  Status create_event(bool timed, Event* out) override;
+  Status create_event(void* context, bool timed, Event* out) override;
   void destroy_event(Event event) override;
   Status record(Event event, const NativeStream& stream) override;
   Status wait(const NativeStream& stream, Event event) override;
@@ -108,6 +110,7 @@ class ModelPort final : public Port {
  private:
   struct ModelEvent {
     std::shared_ptr<Mark> last;
+    void* context = nullptr;
     bool timed = false;
   };
   struct Fault {

@@ -84,12 +84,13 @@ ThreadPins& World::pins() {
   return *mine;
 }
 
-int World::add_stream(bool per_thread) {
+int World::add_stream(bool per_thread, uintptr_t context) {
   const int index = static_cast<int>(streams_.size());
   Stream fresh;
   fresh.queue = device.add_queue("stream " + std::to_string(index), false);
-  fresh.native = {per_thread ? kPerThreadHandle : static_cast<void*>(fresh.queue), nullptr};
-  fresh.id = next_stream_id_++;
+  fresh.native = {per_thread ? kPerThreadHandle : static_cast<void*>(fresh.queue),
+                  reinterpret_cast<void*>(context)};
+  fresh.id = 100 + next_stream_id_[fresh.native.context]++;
   fresh.per_thread = per_thread;
   fresh.thread = thread();
   streams_.push_back(fresh);
@@ -129,7 +130,7 @@ uint64_t World::digest() {
 void World::destroy_stream(int stream_number) {
   Stream& old = stream(stream_number);
   say("destroy " + std::to_string(stream_number));
-  engine->stream_destroyed(old.id);
+  engine->stream_destroyed(old.native.context, old.id);
   old.live = false;
   step();
 }
@@ -422,6 +423,17 @@ void World::lose_context() {
   device.memory().lose_pinned();
   for (Tensor& each : tensors_) each.live = false;
   for (Stream& each : streams_) each.live = false;
+}
+
+void World::lose_other_context(uintptr_t context) {
+  engine->other_context_ends(reinterpret_cast<void*>(context));
+  for (Stream& each : streams_) {
+    if (each.native.context != reinterpret_cast<void*>(context)) continue;
+    if (!each.queue->items.empty()) fail(Failure::Kind::kMisuse, each.queue->name + " is busy");
+    each.live = false;
+  }
+  port.destroy_events(reinterpret_cast<void*>(context));
+  engine->other_context_gone(reinterpret_cast<void*>(context));
 }
 
 void World::check(int index) {

@@ -77,7 +77,8 @@ class World {
   ~World();
 
   // --- The program. Streams and tensors are numbers. What fails must not, unless it says "try".
-  int add_stream(bool per_thread = false);
+  // `context`: another than the device's own, as a number.
+  int add_stream(bool per_thread = false, uintptr_t context = 0);
   void destroy_stream(int stream);
   int allocate(uint64_t bytes);
   int try_allocate(uint64_t bytes);  // -1: refused
@@ -123,6 +124,8 @@ class World {
   void destroy_graph(int graph);
   // The context is destroyed with all that was queued; every tensor is gone.
   void lose_context();
+  // A context other than the device's own is destroyed; its work must be done.
+  void lose_other_context(uintptr_t context);
   void set_flag(int flag) { device.set_flag(flag); }
   // Reads a tensor back now.
   void check(int tensor);
@@ -232,8 +235,8 @@ class World {
   std::vector<uint64_t> host_saw_;  // by stream: finished, as the program's host knows
   std::map<size_t, ThreadPins*> pins_;
   size_t played_ = 0;
-  uint64_t next_stream_id_ = 100;
-  std::map<size_t, uint64_t> next_op_;  // by thread
+  std::map<void*, uint64_t> next_stream_id_;  // by context: numbers are unique within one
+  std::map<size_t, uint64_t> next_op_;        // by thread
 };
 
 inline uint64_t granules(uint64_t count) {

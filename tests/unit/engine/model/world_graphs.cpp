@@ -32,11 +32,15 @@ int World::try_make_graph(const std::vector<Arg>& args) {
   say("graph:" + describe(args));
   Graph made;
   made.args = args;
-  for (const Arg& arg : args) engine->name(pins(), tensor(arg.tensor).address);
+  std::vector<Address> words;
+  for (const Arg& arg : args) {
+    words.push_back(tensor(arg.tensor).address);
+    engine->name(pins(), words.back());
+  }
   Status status = Status::kOk;
   {
     const Inside inside(*this);
-    status = engine->hold(pins(), &made.hold);
+    status = engine->hold(pins(), &made.hold, words);
   }
   step();
   if (status != Status::kOk) return -1;
