@@ -52,7 +52,7 @@ void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock)
   for (StreamIndex user = 2; user < streams_.count(); ++user) {
     on_host = on_host || (streams_.live(user) && streams_.per_thread(user));
   }
-  if (on_host) return wait_on_host(fence, HostWait::reuse_of_an_address, lock);
+  if (on_host) return wait_on_host(fence, HostWait::former_owner, lock);
   for (StreamIndex user = 2; user < streams_.count(); ++user) {
     if (streams_.live(user)) streams_.wait(user, fence);
   }

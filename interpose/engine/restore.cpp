@@ -111,6 +111,12 @@ Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* s
       if (may_move() && evictable(*owner, false)) evict(*owner, false, true);
       if (owner->pieces[index].state == PieceState::kLeaving) hand_over(*owner, index);
     }
+    // A freed buffer whose memory is kept has it: cheaper than to wait.
+    if (Buffer* owner = shown->owner;
+        owner != nullptr && owner->state.load(std::memory_order_relaxed) == BufferState::kParked &&
+        !streams_.passed(piece.leave)) {
+      reclaim_parked(owner);
+    }
     const bool behind_flag = holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
                              !streams_.passed(shown->fence);
     if (!behind_flag && shown->owner == nullptr && extents_.take(shown)) return shown;
