@@ -57,6 +57,7 @@ void called_off_copy_waits(World& w) {
   w.worker();
   const int d = w.allocate(granules(1));
   w.op(s0, {write(d)});
+  w.worker();  // the address of `a` shows nothing any more
   const int e = w.allocate(granules(1));
   w.op(s0, {write(e)});
 }
