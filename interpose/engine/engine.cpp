@@ -29,7 +29,7 @@ Engine::Engine(Port& port, const EngineConfig& config, Policy& policy, Statistic
       config_(config),
       policy_(policy),
       statistics_(statistics),
-      streams_(port, statistics),
+      streams_(port, statistics, config.queue_depth),
       transfers_(port, streams_, statistics),
       extents_(port, statistics),
       slots_(port, streams_, statistics) {}

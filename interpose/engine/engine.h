@@ -287,7 +287,9 @@ class Engine {
   void wait_on_host(Fence fence, HostWait cause, Lock& lock);
   Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
   Status timed_unmap(Address at, uint64_t bytes);
-  Status timed_copy(Lane lane, Address to, Address from, uint64_t bytes);
+  Status submit_copy(Lane lane, Address to, Address from, uint64_t bytes) {
+    return streams_.submit(streams_.lane(lane), [&] { return port_.copy(lane, to, from, bytes); });
+  }
 
   uint64_t bytes_of(const Piece& piece) const { return piece.granules * config_.granularity; }
   Address address_of(const Buffer& buffer, const Piece& piece) const {

@@ -122,8 +122,8 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
   const uint64_t bytes = bytes_of(piece);
   Status status = Status::kOk;
   for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
-    status = timed_copy(Lane::kOut, slot->home + at, piece.extent->home + at,
-                        std::min(config_.copy_piece_bytes, bytes - at));
+    status = submit_copy(Lane::kOut, slot->home + at, piece.extent->home + at,
+                         std::min(config_.copy_piece_bytes, bytes - at));
   }
   const Point copied = streams_.advance_lane(out);
   if (status != Status::kOk) {
@@ -156,7 +156,7 @@ void Engine::cancel(Buffer& buffer) {
   bool cancelled = false;
   for (Piece& piece : buffer.pieces) {
     if (piece.state == PieceState::kLeaving) {
-      slots_.put(piece.slot, piece.copied);
+      slots_.put(piece.slot, holds(Clause::kCalledOffSlotWaits) ? piece.copied : Fence());
       piece.slot = nullptr;
       if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(piece.copied);
       piece.state = PieceState::kResident;

@@ -28,7 +28,7 @@ void Engine::put_back(Extent* extent, const Fence& fence) {
 // While something waits for the host, an extent whose fence has not passed may stand behind it, and
 // its new owner would too.
 Extent* Engine::take_pooled(uint32_t granules) {
-  if (!holds(Clause::kExternalFlag) || !streams_.external_wait_pending())
+  if (!holds(Clause::kFlagKeepsPool) || !streams_.external_wait_pending())
     return extents_.take(granules);
   Extent* extent = extents_.find([&](Extent& candidate) {
     return candidate.granules == granules && streams_.passed(candidate.fence);
@@ -266,7 +266,7 @@ bool Engine::unshow(Extent* extent, Lock& lock) {
 
 bool Engine::reclaim_parked(const Buffer* only) {
   // What stands behind an external flag serves only streams that stand there, too.
-  const bool flagged = holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+  const bool flagged = holds(Clause::kFlagKeepsParked) && streams_.external_wait_pending();
   Buffer* buffer = parking_.take_oldest([&](Buffer& parked) {
     return (only == nullptr || &parked == only) && (!flagged || streams_.passed(parked.parked));
   });

@@ -61,6 +61,7 @@ TEST(Options, DefaultsAreAsDesigned) {
   EXPECT_FALSE(o.strict);
   EXPECT_FALSE(o.verify);
   EXPECT_EQ(o.grace_operations, 16u);
+  EXPECT_EQ(o.queue_depth, 512u);
   EXPECT_EQ(o.slot_chunk_bytes, 64 * kMiB);
   for (std::size_t i = 0; i < kOptionCount; ++i) {
     EXPECT_EQ(o.source[i], OptionSource::kDefault) << option_table()[i].name;
