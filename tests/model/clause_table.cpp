@@ -55,6 +55,13 @@ Program script(const char* name, Sizes memory, std::vector<Action> prologue,
   return made;
 }
 
+// The GPU does whatever somebody asks for.
+Program eager(Program program) {
+  program.bounds.eager = true;
+  program.bounds.deviations = 0;
+  return program;
+}
+
 // Nothing may be refused.
 Program served(Program program) {
   program.refuses = false;
@@ -171,10 +178,11 @@ std::vector<NeededBy> scripts() {
             press(a), press(b)},
            {allocate(g, 4), release(a, 0), release(b, 0), press(c), press(d), press(e), press(f)})},
       {Clause::kFlagLeavesEvent, "FlagLeavesEvent",
-       served(script("used before the flag", four,
-                     {allocate(a, 2), allocate(b, 2), op(1, {write(a)}), idle(0), idle(0)},
-                     {wait_for_flag(1), op(1, {write(b)}), allocate(c, 2, 0), op(0, {write(c)}),
-                      synchronize(0), set_flag()}))},
+       eager(served(
+           script("used before the flag", four,
+                  {allocate(a, 2), allocate(b, 2), op(1, {write(a)}), idle(0), idle(0), run_all()},
+                  {wait_for_flag(1), op(1, {write(b)}), allocate(c, 2, 0), op(0, {write(c)}),
+                   synchronize(0), set_flag()})))},
       {Clause::kFlagKeepsPool, "FlagKeepsPool",
        script("the pool is behind the flag", ones,
               {allocate(a, 2), op(0, {write(a)}), idle(0), idle(0), press(a), allocate(b, 1),
@@ -262,11 +270,11 @@ std::vector<NeededBy> scripts() {
       {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 136)), 136},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
       {Clause::kExternalFlag, "ExternalFlag",
-       script("waits before the flag", four,
-              {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(1, {write(b)}), idle(0),
+       script("read before and behind the flag", four,
+              {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}), idle(0),
                idle(0), run_all()},
-              {wait_for_flag(1), op(1, {update(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
-               op(0, {write(c)}), synchronize(0), set_flag()})},
+              {wait_for_flag(1), op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
+               op(0, {read(b)}), synchronize(0), set_flag()})},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable",
        served(script("only what is unused can leave", four,
                      {allocate(a, 2), allocate(b, 2), idle(0), idle(0)},
