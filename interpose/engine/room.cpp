@@ -132,7 +132,11 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   const bool other_sizes =
       extents_.pool_bytes() + extents_.uncreated_bytes() >= wanted.granules * config_.granularity;
   for (const bool waive_grace : {false, true}) {
-    if (make(waive_grace, wanted) || (!other_sizes && make(waive_grace, kAnySize)))
+    // A piece comes home into its own size only. What is new can have any, so the policy's order
+    // stands; but no grace is waived in vain.
+    const bool sized = for_restore || (other_sizes && waive_grace);
+    if (make(waive_grace, sized ? wanted : kAnySize) ||
+        (!other_sizes && make(waive_grace, kAnySize)))
       return Room::kMade;
   }
   if (reshape(granules, true, lock)) return Room::kWaited;
