@@ -52,7 +52,7 @@ void Engine::order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock)
   for (StreamIndex user = 2; user < streams_.count(); ++user) {
     on_host = on_host || (streams_.live(user) && streams_.per_thread(user));
   }
-  if (on_host) return wait_on_host(fence, HostWait::reuse_of_an_address, lock);
+  if (on_host) return wait_on_host(fence, HostWait::former_owner, lock);
   for (StreamIndex user = 2; user < streams_.count(); ++user) {
     if (streams_.live(user)) streams_.wait(user, fence);
   }
@@ -66,7 +66,7 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   const uint64_t block_bytes = Slabs::class_bytes(size_class);
   BlockAt at;
   const auto flagged = [&] {
-    return holds(Clause::kExternalFlag) && streams_.external_wait_pending();
+    return holds(Clause::kFlagKeepsBlocks) && streams_.external_wait_pending();
   };
   while (
       !slabs_.take(
@@ -150,7 +150,7 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   if (!leaves_reserve(granules)) return Status::kOutOfMemory;
   Buffer* buffer = parking_.take(
       granules, [&](const Buffer& parked) { return usable_now(parked.parked, stream); });
-  if (buffer != nullptr && holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+  if (buffer != nullptr && holds(Clause::kFlagKeepsParked) && streams_.external_wait_pending() &&
       !usable_now(buffer->parked, stream)) {
     parking_.put(buffer);
     buffer = nullptr;

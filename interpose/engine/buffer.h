@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/engine/clauses.h"
 #include "interpose/engine/fence.h"
 #include "interpose/engine/port.h"
 
@@ -95,7 +96,8 @@ struct Buffer {
 
   void note_use(StreamIndex stream, uint64_t position, uint64_t op) {
     const uint64_t tag = static_cast<uint64_t>(stream + 1) << 48;
-    last_op.store(op, std::memory_order_relaxed);
+    if (holds(Clause::kUseRestartsGrace) || last_op.load(std::memory_order_relaxed) == 0)
+      last_op.store(op, std::memory_order_relaxed);
     for (std::atomic<uint64_t>& slot : use) {
       uint64_t seen = slot.load(std::memory_order_relaxed);
       if (seen == 0 &&

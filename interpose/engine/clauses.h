@@ -15,6 +15,7 @@ enum class Clause {
   kAllStreamsInLeave,  // e1 holds every stream that named the buffer, not only the last
   kUnnamedMayBeUsed,   // of what no op has named: all that was submitted to any stream
   kGrace,              // no eviction before `grace` ops have passed since the last named use
+  kUseRestartsGrace,   // which begins anew with each of them
   kGraceStreams,       // e1 holds the streams that ran an op during grace
   kCopyOutWaitsLeave,  // the copy out waits for e1
   kCopyOutWaitsSlot,   // and for what still reads or writes the slot
@@ -23,9 +24,13 @@ enum class Clause {
   kEachStreamWaitsFill,    // each stream, not only the first
   kUseCancels,             // a use cancels a pending eviction
   kFreeCancels,            // so does a free
+  kCalledOffSlotWaits,     // the slot of what was called off is free behind that copy
+  kFreedSlotWaits,         // and that of what is freed while it is away behind its own
   kCalledOffCopyReads,     // a copy that was called off still reads its extent: it is not destroyed
   kPoolKeepsFence,         // an extent in the pool keeps its fence
   kParkKeepsFence,         // so does a parked buffer
+  kFreeWaits,              // a free that synchronises waits for the program's streams
+  kUncachedFreeFencesAll,  // one that does not stands behind all that was submitted to any
   kFreeHasPosition,        // a free stands behind the waits that the program put before it
   kAllocationHasPosition,  // who waits for a stream waits for what its allocations wait for
   kBlockKeepsFence,        // a block of a slab remembers what it had to wait for, as a buffer does
@@ -35,6 +40,7 @@ enum class Clause {
   kRestoreWaitsCopied,    // and for its own eviction
   kRestoreChecksLeave,    // an address shows something else only once e1 has passed
   kRestoreSetsFill,       // fill = e3
+  kRestoreForgetsWaits,   // for which no stream has waited yet
   kSlotKeepsFence,        // a slot is free again behind the copy that reads it
   kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call
                           // failed
@@ -42,6 +48,7 @@ enum class Clause {
   kUnusedIsEvictable,     // a buffer that no op has named can leave
   kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed
   kSlotShownAfterCopied,  // the slot is shown only once e2 has passed
+  kAddressWaitsFence,     // so is the address of what was freed, behind the free or e1
   kAddressWaitsUnmap,     // an address is given out again only once unmapped
   kFailedMapKeepsFence,   // an extent whose map failed goes back with its fence
   kRestoreReserve,        // slots are kept for evictions that a restore needs
@@ -53,7 +60,11 @@ enum class Clause {
   kInPlaceWaitsCopied,    // a slot is shown for an op only once e2 has passed, and e1 with it
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it
-  kExternalFlag,          // nothing that may stand behind an external flag is waited for
+  kExternalFlag,          // nothing that may stand behind an external flag leaves, or is waited for
+  kFlagLeavesEvent,       // an event is left before a stream waits for one
+  kFlagKeepsPool,         // extents that may are not taken from the pool
+  kFlagKeepsParked,       // nor parked memory, but by streams behind it
+  kFlagKeepsBlocks,       // nor blocks of slabs
   kCaptureLeavesEvent,    // before a stream captures, an event is left for all that it was given
   kCaptureUntouched,      // while it captures, nothing is recorded there and it is not made to wait
   kThawPaysWaits,         // what it should have waited for meanwhile, it waits for afterwards

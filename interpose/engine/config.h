@@ -25,6 +25,9 @@ struct EngineConfig {
   uint64_t slot_chunk_bytes = 64ull << 20;  // pinned at once
   uint32_t grace_ops = 16;
   uint32_t largest_extent_granules = 16;
+  // A driver's queue takes about a thousand operations; a call that takes long while so many are
+  // pending stood before a full one.
+  uint32_t queue_depth = 512;
   uint32_t patience_ms = 5000;  // before out-of-memory, for work that may wait for the host
   uint64_t copy_piece_bytes = 16ull << 20;
   EvictedShows evicted = EvictedShows::kHostCopy;

@@ -30,7 +30,7 @@ void Engine::context_gone() {
       slabs_.put({&slab, i});
     }
   });
-  while (reclaim_oldest_parked()) {
+  while (reclaim_parked(nullptr)) {
   }
   while (reclaim_empty_slab()) {
   }

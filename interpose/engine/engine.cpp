@@ -29,7 +29,7 @@ Engine::Engine(Port& port, const EngineConfig& config, Policy& policy, Statistic
       config_(config),
       policy_(policy),
       statistics_(statistics),
-      streams_(port, statistics),
+      streams_(port, statistics, config.queue_depth),
       transfers_(port, streams_, statistics),
       extents_(port, statistics),
       slots_(port, streams_, statistics) {}
@@ -114,7 +114,7 @@ void Engine::wait_for_content(const Buffer& buffer, Lock& lock) {
   if (streams_.external_wait_pending()) {
     fill.remove_if([](const Point& point) { return !Streams::is_lane(point.stream); });
   }
-  wait_on_host(std::move(fill), HostWait::reuse_of_an_address, lock);
+  wait_on_host(std::move(fill), HostWait::content, lock);
 }
 
 Status Engine::keep(Address address, ThreadPins& pins) {
@@ -196,7 +196,7 @@ void Engine::trim(uint64_t keep_bytes) {
     const uint64_t mapped = extents_.mapped_bytes();
     return mapped > keep_bytes ? mapped - keep_bytes : 0;
   };
-  while (extents_.pool_bytes() < wanted() && (reclaim_oldest_parked() || reclaim_empty_slab())) {
+  while (extents_.pool_bytes() < wanted() && (reclaim_parked(nullptr) || reclaim_empty_slab())) {
   }
   // The events were recorded just now: a GPU that is idle needs a moment to pass them.
   constexpr int kLooks = 8;

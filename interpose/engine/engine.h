@@ -189,7 +189,7 @@ class Engine {
   void order_behind_fill(Buffer& buffer, StreamIndex stream);
 
   // eviction.cpp
-  uint64_t resident_bytes(const Buffer& buffer) const;
+  uint64_t resident_bytes(const Buffer& buffer, Wanted wanted = kAnySize) const;
   bool evictable(const Buffer& buffer, bool waive_grace) const;
   Fence use_fence(const Buffer& buffer);
   bool pinned(const Buffer& buffer);  // by any thread; remembered
@@ -199,11 +199,12 @@ class Engine {
                    std::optional<Event>* begin);
   Slot* take_slot(uint32_t granules, bool for_restore);
   size_t choose_victims(bool waive_grace);
-  uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore);
+  uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore,
+                          Wanted wanted = kAnySize);
   void relieve_pressure();
   void cancel(Buffer& buffer);
   bool hand_over(Buffer& buffer, uint32_t piece, bool even_pinned = false);
-  bool hand_over_oldest(bool even_pinned);
+  bool hand_over_oldest(bool even_pinned, Wanted wanted = kAnySize);
 
   // restore.cpp. kNotReady: the mutex was let go, and all that was known may be stale: start over.
   Status restore(Buffer& buffer, ThreadPins* pins, Lock& lock);
@@ -257,7 +258,7 @@ class Engine {
   bool leaves_room_to_swap(uint32_t granules) const;
   bool take_extents(uint32_t granules, ThreadPins* pins, Lock& lock, OwnVector<Extent*>* out);
   void put_back(Extent* extent, const Fence& fence);
-  bool reclaim_oldest_parked();
+  bool reclaim_parked(const Buffer* only);  // null: the oldest
   bool reclaim_empty_slab();
   bool wait_for_slot(Lock& lock);
   bool wait_for_finished(ThreadPins* pins, Lock& lock);
@@ -305,7 +306,9 @@ class Engine {
   void wait_on_host(Fence fence, HostWait cause, Lock& lock);
   Status timed_map(Address at, uint64_t bytes, Handle handle, Place place);
   Status timed_unmap(Address at, uint64_t bytes);
-  Status timed_copy(Lane lane, Address to, Address from, uint64_t bytes);
+  Status submit_copy(Lane lane, Address to, Address from, uint64_t bytes) {
+    return streams_.submit(streams_.lane(lane), [&] { return port_.copy(lane, to, from, bytes); });
+  }
 
   uint64_t bytes_of(const Piece& piece) const { return piece.granules * config_.granularity; }
   Address address_of(const Buffer& buffer, const Piece& piece) const {

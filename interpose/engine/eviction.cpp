@@ -28,10 +28,11 @@ bool Engine::pinned(const Buffer& buffer) {
   return true;
 }
 
-uint64_t Engine::resident_bytes(const Buffer& buffer) const {
+uint64_t Engine::resident_bytes(const Buffer& buffer, Wanted wanted) const {
   uint64_t bytes = 0;
   for (const Piece& piece : buffer.pieces) {
-    if (piece.state == PieceState::kResident) bytes += bytes_of(piece);
+    if (piece.state == PieceState::kResident && wanted.served_by(piece.granules))
+      bytes += bytes_of(piece);
   }
   return bytes;
 }
@@ -121,8 +122,8 @@ bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool 
   const uint64_t bytes = bytes_of(piece);
   Status status = Status::kOk;
   for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
-    status = timed_copy(Lane::kOut, slot->home + at, piece.extent->home + at,
-                        std::min(config_.copy_piece_bytes, bytes - at));
+    status = submit_copy(Lane::kOut, slot->home + at, piece.extent->home + at,
+                         std::min(config_.copy_piece_bytes, bytes - at));
   }
   const Point copied = streams_.advance_lane(out);
   if (status != Status::kOk) {
@@ -155,7 +156,7 @@ void Engine::cancel(Buffer& buffer) {
   bool cancelled = false;
   for (Piece& piece : buffer.pieces) {
     if (piece.state == PieceState::kLeaving) {
-      slots_.put(piece.slot, piece.copied);
+      slots_.put(piece.slot, holds(Clause::kCalledOffSlotWaits) ? piece.copied : Fence());
       piece.slot = nullptr;
       if (holds(Clause::kCalledOffCopyReads)) piece.extent->read_by.add(piece.copied);
       piece.state = PieceState::kResident;
@@ -189,7 +190,7 @@ bool Engine::hand_over(Buffer& buffer, uint32_t index, bool even_pinned) {
   return true;
 }
 
-bool Engine::hand_over_oldest(bool even_pinned) {
+bool Engine::hand_over_oldest(bool even_pinned, Wanted wanted) {
   for (size_t left = leaving_.size(); left > 0; --left) {
     const PieceJob job = leaving_.front();
     leaving_.pop_front();
@@ -197,8 +198,10 @@ bool Engine::hand_over_oldest(bool even_pinned) {
                        job.buffer->pieces[job.piece].serial == job.serial &&
                        job.buffer->pieces[job.piece].state == PieceState::kLeaving;
     if (!valid) continue;  // cancelled or freed meanwhile
-    if (hand_over(*job.buffer, job.piece, even_pinned)) return true;
-    leaving_.push_back(job);  // pinned: its user is about to cancel it
+    if (wanted.served_by(job.buffer->pieces[job.piece].granules) &&
+        hand_over(*job.buffer, job.piece, even_pinned))
+      return true;
+    leaving_.push_back(job);  // another size; or pinned: its user is about to cancel it
   }
   return false;
 }
@@ -235,14 +238,16 @@ size_t Engine::choose_victims(bool waive_grace) {
   return policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);
 }
 
-// Starts evictions until `bytes` are on their way out or nothing is left to take. Victims that turn
-// out not to be able to leave are skipped.
-uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore) {
+// Starts evictions until `bytes` of the wanted size are on their way out or nothing is left to
+// take. Victims that turn out not to be able to leave are skipped.
+uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore, Wanted wanted) {
   if (!may_move() || !policy_.moves()) return 0;
   uint64_t leaving = 0;
   const size_t chosen = choose_victims(waive_grace);
   for (size_t i = 0; i < chosen && leaving < bytes; ++i) {
-    leaving += evict(*live_[order_[i]], waive_grace, for_restore);
+    Buffer& victim = *live_[order_[i]];
+    const uint64_t served = resident_bytes(victim, wanted);
+    if (served != 0) leaving += std::min(served, evict(victim, waive_grace, for_restore));
   }
   return leaving;
 }

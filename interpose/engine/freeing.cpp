@@ -19,9 +19,11 @@ Fence Engine::everything_submitted() {
 Status Engine::free(Address base, ThreadPins*) {
   Lock lock(mutex_);
   const Fence everything = everything_submitted();
-  if (config_.free_is_fenced) return free_with(base, everything, lock);
+  if (config_.free_is_fenced) {
+    return free_with(base, holds(Clause::kUncachedFreeFencesAll) ? everything : Fence(), lock);
+  }
   if (!owns(base)) return Status::kNotOurs;
-  wait_on_host(everything, HostWait::synchronous_free, lock);
+  if (holds(Clause::kFreeWaits)) wait_on_host(everything, HostWait::synchronous_free, lock);
   return free_with(base, Fence(), lock);
 }
 
@@ -124,6 +126,7 @@ void Engine::dissolve(Buffer& buffer, const Fence& fence) {
     statistics_.host_bytes.subtract(bytes);
     job.fence.add(piece.leave);
     if (piece.shown != nullptr) job.shown.push_back({at, bytes, piece.shown, nullptr});
+    if (!holds(Clause::kFreedSlotWaits)) piece.copied.clear();
     if (piece.slot->mapped) {
       piece.slot->fence = piece.copied;
       job.shown.push_back({at, bytes, nullptr, piece.slot});

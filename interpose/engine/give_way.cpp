@@ -13,7 +13,7 @@ bool Engine::give_way(uint64_t bytes) {
   const auto given = [&] { return before - std::min(before, extents_.mapped_bytes()); };
   while (given() < bytes) {
     if (extents_.pool_bytes() != 0 && destroy_pooled(true, lock)) continue;
-    if (reclaim_oldest_parked() || reclaim_empty_slab() || hand_over_oldest(false)) continue;
+    if (reclaim_parked(nullptr) || reclaim_empty_slab() || hand_over_oldest(false)) continue;
     if (evict_at_least(bytes - given(), false, false) != 0) continue;
     if (evict_at_least(bytes - given(), true, false) != 0) continue;
     break;

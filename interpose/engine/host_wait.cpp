@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few places where a launching thread waits for the GPU, each counted by its cause; and the
-// timed mapping calls.
+// Waits of a launching thread for the GPU, counted by their cause; and the timed mapping calls.
 
 #include "interpose/engine/engine.h"
 
@@ -30,16 +29,6 @@ Status Engine::timed_unmap(Address at, uint64_t bytes) {
   statistics_.remaps.add();
   statistics_.remap_ns.add(port_.now_nanoseconds() - begin);
   if (status != Status::kOk) statistics_.driver_errors.add();
-  return status;
-}
-
-// A submission takes microseconds; one that takes longer stood before a full queue.
-Status Engine::timed_copy(Lane lane, Address to, Address from, uint64_t bytes) {
-  constexpr uint64_t kLong = 200'000;
-  const uint64_t begin = port_.now_nanoseconds();
-  const Status status = port_.copy(lane, to, from, bytes);
-  const uint64_t took = port_.now_nanoseconds() - begin;
-  if (took >= kLong) statistics_.waited(HostWait::queue, took);
   return status;
 }
 

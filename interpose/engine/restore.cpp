@@ -16,7 +16,8 @@ Status Engine::restore(Buffer& buffer, ThreadPins* pins, Lock& lock) {
   Event begin = nullptr;
   uint64_t copied = 0;
   Status status = Status::kOk;
-  buffer.waited.store(0, std::memory_order_relaxed);  // its fill is about to change
+  if (holds(Clause::kRestoreForgetsWaits))
+    buffer.waited.store(0, std::memory_order_relaxed);  // its fill is about to change
   for (size_t i = 0; i < buffer.pieces.size() && status == Status::kOk; ++i) {
     Piece& piece = buffer.pieces[i];
     if (piece.state != PieceState::kHost) continue;
@@ -67,8 +68,8 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
   if (*begin == nullptr) *begin = transfers_.begin(Lane::kIn);
   const uint64_t bytes = bytes_of(piece);
   for (uint64_t at = 0; at < bytes && status == Status::kOk; at += config_.copy_piece_bytes) {
-    status = timed_copy(Lane::kIn, extent->home + at, slot->home + at,
-                        std::min(config_.copy_piece_bytes, bytes - at));
+    status = submit_copy(Lane::kIn, extent->home + at, slot->home + at,
+                         std::min(config_.copy_piece_bytes, bytes - at));
   }
   const Point copied = streams_.advance_lane(in);
   if (status != Status::kOk) {
@@ -111,7 +112,13 @@ Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* s
       if (may_move() && evictable(*owner, false)) evict(*owner, false, true);
       if (owner->pieces[index].state == PieceState::kLeaving) hand_over(*owner, index);
     }
-    const bool behind_flag = holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+    // A freed buffer whose memory is kept has it: cheaper than to wait.
+    if (Buffer* owner = shown->owner;
+        owner != nullptr && owner->state.load(std::memory_order_relaxed) == BufferState::kParked &&
+        !streams_.passed(piece.leave)) {
+      reclaim_parked(owner);
+    }
+    const bool behind_flag = holds(Clause::kFlagKeepsPool) && streams_.external_wait_pending() &&
                              !streams_.passed(shown->fence);
     if (!behind_flag && shown->owner == nullptr && extents_.take(shown)) return shown;
   }

@@ -28,7 +28,7 @@ void Engine::put_back(Extent* extent, const Fence& fence) {
 // While something waits for the host, an extent whose fence has not passed may stand behind it, and
 // its new owner would too.
 Extent* Engine::take_pooled(uint32_t granules) {
-  if (!holds(Clause::kExternalFlag) || !streams_.external_wait_pending())
+  if (!holds(Clause::kFlagKeepsPool) || !streams_.external_wait_pending())
     return extents_.take(granules);
   Extent* extent = extents_.find([&](Extent& candidate) {
     return candidate.granules == granules && streams_.passed(candidate.fence);
@@ -118,16 +118,30 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   const bool only_finished = only_finished_may_leave();
   const bool served = pins != nullptr && pins->turns != 0 && holds(Clause::kServedTakes);
   met_pins_ = false;
-  if (reclaim_oldest_parked()) return Room::kMade;
+  if (reclaim_parked(nullptr)) return Room::kMade;
   if (reshape(granules, false, lock)) return Room::kMade;
   if (reclaim_empty_slab()) return Room::kMade;
-  if (hand_over_oldest(served)) return Room::kMade;
+  const Wanted wanted{extents_.fitting(granules), for_restore};
   const uint64_t bytes = granules * config_.granularity;
-  if (evict_at_least(bytes, false, for_restore) != 0 && hand_over_oldest(served))
-    return Room::kMade;
+  const auto make = [&](bool waive_grace, Wanted size) {
+    return hand_over_oldest(served, size) ||
+           (evict_at_least(bytes, waive_grace, for_restore, size) != 0 &&
+            hand_over_oldest(served, size));
+  };
+  // Enough is free in extents of other sizes, which only a wait makes fit: more of them is no use.
+  const bool other_sizes =
+      extents_.pool_bytes() + extents_.uncreated_bytes() >= wanted.granules * config_.granularity;
+  for (const bool waive_grace : {false, true}) {
+    // A piece comes home into its own size only. What is new can have any, so the policy's order
+    // stands; but no grace is waived in vain.
+    const bool sized = for_restore || (other_sizes && waive_grace);
+    if (make(waive_grace, sized ? wanted : kAnySize) ||
+        (!other_sizes && make(waive_grace, kAnySize)))
+      return Room::kMade;
+  }
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (evict_at_least(bytes, true, for_restore) != 0 && hand_over_oldest(served)) return Room::kMade;
-  if (reshape(granules, true, lock) || wait_for_slot(lock)) return Room::kWaited;
+  if (other_sizes && (make(false, kAnySize) || make(true, kAnySize))) return Room::kMade;
+  if (wait_for_slot(lock)) return Room::kWaited;
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   // Pins are dropped without the mutex: what was pinned a moment ago may leave now.
@@ -202,8 +216,8 @@ bool Engine::destroy_pooled(bool may_wait, Lock& lock) {
   extent = extents_.find([](const Extent&) { return true; });
   if (extent == nullptr) return false;
   extents_.take(extent);
-  wait_on_host(extent->fence, HostWait::reuse_of_an_address, lock);
-  wait_on_host(extent->read_by, HostWait::reuse_of_an_address, lock);
+  wait_on_host(extent->fence, HostWait::resizing, lock);
+  wait_on_host(extent->read_by, HostWait::resizing, lock);
   if (!unshow(extent, lock)) {
     put_back(extent, extent->fence);
     return false;
@@ -228,7 +242,7 @@ bool Engine::unshow(Extent* extent, Lock& lock) {
     if (piece_job != piece_jobs_.end()) {
       const PieceJob job = *piece_job;
       piece_jobs_.erase(piece_job);
-      wait_on_host(piece_of(job, PieceState::kHost)->leave, HostWait::reuse_of_an_address, lock);
+      wait_on_host(piece_of(job, PieceState::kHost)->leave, HostWait::resizing, lock);
       if (tend_piece(job, lock) == Tended::kLater) piece_jobs_.push_back(job);
       continue;
     }
@@ -241,7 +255,7 @@ bool Engine::unshow(Extent* extent, Lock& lock) {
     if (address_job != address_jobs_.end()) {
       AddressJob* job = *address_job;
       address_jobs_.erase(address_job);
-      wait_on_host(job->fence, HostWait::reuse_of_an_address, lock);
+      wait_on_host(job->fence, HostWait::resizing, lock);
       if (tend_address(*job, lock) == Tended::kLater) {
         address_jobs_.push_back(job);
       } else {
@@ -254,11 +268,12 @@ bool Engine::unshow(Extent* extent, Lock& lock) {
   return extent->shown_elsewhere == 0;
 }
 
-bool Engine::reclaim_oldest_parked() {
+bool Engine::reclaim_parked(const Buffer* only) {
   // What stands behind an external flag serves only streams that stand there, too.
-  const bool flagged = holds(Clause::kExternalFlag) && streams_.external_wait_pending();
-  Buffer* buffer = parking_.take_oldest(
-      [&](Buffer& parked) { return !flagged || streams_.passed(parked.parked); });
+  const bool flagged = holds(Clause::kFlagKeepsParked) && streams_.external_wait_pending();
+  Buffer* buffer = parking_.take_oldest([&](Buffer& parked) {
+    return (only == nullptr || &parked == only) && (!flagged || streams_.passed(parked.parked));
+  });
   if (buffer == nullptr) return false;
   statistics_.parked_bytes.subtract(buffer->granules * config_.granularity);
   dissolve(*buffer, Fence(buffer->parked));

@@ -7,7 +7,8 @@
 
 namespace offload {
 
-Streams::Streams(Port& port, Statistics& statistics) : port_(port), statistics_(statistics) {}
+Streams::Streams(Port& port, Statistics& statistics, uint64_t queue_depth)
+    : port_(port), statistics_(statistics), queue_depth_(queue_depth) {}
 
 StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_thread) {
   StreamIndex index = kNoStream;
@@ -138,19 +139,21 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
   if (at.frozen) return;
   prune(at);
   const Event event = take_event(*at.events);
-  if (event == nullptr || port_.record(event, at.native) != Status::kOk) {
+  const auto record = [&] { return port_.record(event, at.native); };
+  if (event == nullptr || submit(stream, record) != Status::kOk) {
     if (event != nullptr) at.events->plain.push_back(event);
     // Nobody else can record there later.
     if (at.per_thread) finish_stream(at, position);
     return;
   }
-  at.marks.push_back({position, op, event});
+  at.marks.push_back({position, op, event, at.given});
 }
 
 void Streams::prune(State& at) {
   while (!at.marks.empty() && port_.query(at.marks.front().event) == Status::kOk) {
     at.passed = std::max(at.passed, at.marks.front().position);
     at.passed_op = std::max(at.passed_op, at.marks.front().op);
+    at.passed_given = at.marks.front().given;
     at.events->plain.push_back(at.marks.front().event);
     at.marks.pop_front();
   }
@@ -203,7 +206,8 @@ void Streams::wait(StreamIndex waiter, Point point) {
   const bool measured = is_lane(point.stream) && !is_lane(waiter);
   EventPool& events = *state(waiter).events;
   const Event begin = measured ? timed_event(waiter) : nullptr;
-  if (port_.wait(state(waiter).native, mark->event) != Status::kOk) {
+  const auto wait_for_it = [&] { return port_.wait(state(waiter).native, mark->event); };
+  if (submit(waiter, wait_for_it) != Status::kOk) {
     if (begin != nullptr) events.timed.push_back(begin);
     synchronize(point);
     return;
@@ -304,7 +308,7 @@ void Streams::thaw(StreamIndex stream) {
 }
 
 void Streams::external_wait_begin(StreamIndex stream) {
-  mark(stream, true);
+  if (holds(Clause::kFlagLeavesEvent)) mark(stream, true);
 }
 
 void Streams::external_wait_end(StreamIndex stream) {
@@ -346,7 +350,8 @@ Event Streams::timed_event(StreamIndex stream) {
   } else if (port_.create_event(at.native.context, true, &event) != Status::kOk) {
     return nullptr;
   }
-  if (port_.record(event, at.native) == Status::kOk) return event;
+  const auto record = [&] { return port_.record(event, at.native); };
+  if (submit(stream, record) == Status::kOk) return event;
   at.events->timed.push_back(event);
   return nullptr;
 }
@@ -374,6 +379,7 @@ bool Streams::lane_time(Event begin, Event end, uint64_t* nanoseconds) {
 void Streams::forget_stream(State& at) {
   at.marks.clear();
   at.passed = at.position.load(std::memory_order_acquire);
+  at.passed_given = at.given;
   at.live = false;
   at.external = nullptr;
   if (at.external_pending) --external_pending_;

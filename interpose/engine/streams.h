@@ -22,7 +22,7 @@ namespace offload {
 
 class Streams {
  public:
-  Streams(Port& port, Statistics& statistics);
+  Streams(Port& port, Statistics& statistics, uint64_t queue_depth);
 
   // The index of the stream with this id in its context, new if need be. kNoStream: too many
   // streams at once.
@@ -53,6 +53,20 @@ class Streams {
     const uint64_t position = at.position.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (at.per_thread) mark(stream, true);
     return {stream, position};
+  }
+  // What we give to a lane. A submission takes microseconds: a long one stood before a full queue
+  // if so much is unfinished there (else the machine was busy), and counts as a wait for it.
+  template <typename Call>
+  Status submit(StreamIndex stream, Call&& call) {
+    State& at = state(stream);
+    if (!is_lane(stream)) return call();
+    const bool may_be_full = at.given - at.passed_given >= queue_depth_;
+    const uint64_t begin = port_.now_nanoseconds();
+    const Status status = call();
+    const uint64_t took = port_.now_nanoseconds() - begin;
+    ++at.given;
+    if (may_be_full && took >= kLongSubmission_ns) statistics_.waited(HostWait::queue, took);
+    return status;
   }
   // One copy was submitted to a lane. Under the mutex.
   Point advance_lane(StreamIndex lane) {
@@ -141,6 +155,7 @@ class Streams {
     uint64_t position;
     uint64_t op;
     Event event;
+    uint64_t given = 0;  // State::given, then
   };
   struct EventPool {
     void* context = nullptr;
@@ -158,6 +173,8 @@ class Streams {
     bool per_thread = false;
     uint64_t passed = 0;
     uint64_t passed_op = 0;     // all its ops up to this number of the device have passed, too
+    uint64_t given = 0;         // a lane: what we have submitted: copies, events, waits
+    uint64_t passed_given = 0;  // and how much of it has passed
     OwnDeque<Mark> marks;       // by position; the events of unpassed positions
     OwnVector<uint64_t> known;  // by stream: ordered behind this position of it
     uint64_t knows(StreamIndex stream) const { return stream < known.size() ? known[stream] : 0; }
@@ -188,8 +205,11 @@ class Streams {
   Event take_event(EventPool& events);
   void forget_stream(State& at);
 
+  static constexpr uint64_t kLongSubmission_ns = 200'000;
+
   Port& port_;
   Statistics& statistics_;
+  const uint64_t queue_depth_;
   std::atomic<State*> states_[kMaxStreams]{};
   StreamIndex count_ = 0;
   std::atomic<uint64_t> ops_{0};

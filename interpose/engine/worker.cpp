@@ -59,7 +59,8 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
 }
 
 Engine::Tended Engine::tend_address(AddressJob& job, Lock& lock) {
-  if (!streams_.passed(job.fence, false)) return Tended::kLater;
+  if (holds(Clause::kAddressWaitsFence) && !streams_.passed(job.fence, false))
+    return Tended::kLater;
   ++let_go_;
   lock.unlock();
   size_t left = 0;  // what the driver would not unmap is tried again later

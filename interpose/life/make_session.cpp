@@ -80,6 +80,7 @@ EngineConfig make_config(const Device& device, bool move) {
   config.host_share = &host_ledger();
   config.min_size_bytes = wanted.min_size_bytes;
   config.slot_chunk_bytes = wanted.slot_chunk_bytes;
+  config.queue_depth = static_cast<uint32_t>(wanted.queue_depth);
   config.grace_ops = static_cast<uint32_t>(wanted.grace_operations);
   config.evicted =
       move && wanted.mode == Mode::kOffload ? decide_evicted(device) : EvictedShows::kNothing;

@@ -12,6 +12,14 @@
 
 namespace offload {
 
+// Extents that somebody can use as they are: of just this size, or none that is larger.
+struct Wanted {
+  uint32_t granules = ~uint32_t{0};
+  bool exactly = false;
+  bool served_by(uint32_t size) const { return exactly ? size == granules : size <= granules; }
+};
+inline constexpr Wanted kAnySize{};
+
 class Extents {
  public:
   Extents(Port& port, Statistics& statistics);

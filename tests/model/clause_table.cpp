@@ -12,7 +12,7 @@ namespace offload::model {
 
 namespace {
 
-constexpr int a = 0, b = 1, c = 2, d = 3, e = 4;
+constexpr int a = 0, b = 1, c = 2, d = 3, e = 4, f = 5, g = 6;
 
 Program from_set(const char* name, uint64_t index) {
   for (const ProgramSet& set : program_sets()) {
@@ -55,6 +55,13 @@ Program script(const char* name, Sizes memory, std::vector<Action> prologue,
   return made;
 }
 
+// The GPU does whatever somebody asks for.
+Program eager(Program program) {
+  program.bounds.eager = true;
+  program.bounds.deviations = 0;
+  return program;
+}
+
 // Nothing may be refused.
 Program served(Program program) {
   program.refuses = false;
@@ -63,6 +70,11 @@ Program served(Program program) {
 
 Program unmapped(Program program) {
   program.settings.evicted = EvictedShows::kNothing;
+  return program;
+}
+
+Program fenced(Program program) {
+  program.settings.fenced_free = true;
   return program;
 }
 
@@ -131,6 +143,63 @@ std::vector<NeededBy> scripts() {
        script("hidden user is slow", {.device = 4, .grace = 2}, full(),
               {op(0, {update(a)}), op(1, {hidden_update(a)}), idle(0), idle(0), press(a),
                allocate(c, 2), op(0, {write(c)})})},
+      {Clause::kUseRestartsGrace, "UseRestartsGrace",
+       script("hidden user after a late use", {.device = 4, .grace = 3},
+              full() + std::vector<Action>{idle(0), idle(0)},
+              {op(0, {update(a)}), press(a), allocate(c, 2), op(0, {write(c)}),
+               op(0, {hidden_update(a)})})},
+      {Clause::kFreeWaits, "FreeWaits",
+       script("freed for another", four, {allocate(a, 2), op(0, {write(a)}), op(0, {update(a)})},
+              {release(a), allocate(d, 2), op(1, {write(d)})})},
+      {Clause::kUncachedFreeFencesAll, "UncachedFreeFencesAll",
+       fenced(script("freed for another, fenced", four,
+                     {allocate(a, 2), op(0, {write(a)}), op(0, {update(a)})},
+                     {release(a), allocate(d, 2), op(1, {write(d)})}))},
+      {Clause::kRestoreForgetsWaits, "RestoreForgetsWaits",
+       script("returns to who waited", {.device = 2},
+              {allocate(a, 2), op(0, {write(a)}), op(1, {read(a)}), idle(0), idle(0), press(a),
+               allocate(c, 2), op(0, {write(c)})},
+              {release(c, 0), op(1, {read(a)})})},
+      {Clause::kAddressWaitsFence, "AddressWaitsFence",
+       script("an address is given up early", ones, {allocate(a, 2), op(0, {write(a)})},
+              {release(a, 0), allocate(b, 1, 0), op(0, {write(b)})})},
+      {Clause::kCalledOffSlotWaits, "CalledOffSlotWaits",
+       script("called off, and the slot gives way", {.device = 4, .host = 5},
+              {allocate(a, 2), allocate(b, 1), allocate(c, 1), op(1, {write(b)}), op(1, {write(c)}),
+               run_all(), op(0, {write(a)}), idle(1), idle(1), press(a), op(0, {update(a)}),
+               idle(1), idle(1), press(a), op(0, {update(a)}), idle(1), idle(1)},
+              {press(b), press(c)})},
+      {Clause::kFreedSlotWaits, "FreedSlotWaits",
+       script(
+           "freed while away, and the slot gives way", {.device = 8, .host = 7},
+           {allocate(a, 2), allocate(b, 2), allocate(c, 1), allocate(d, 1), allocate(e, 1),
+            allocate(f, 1), op(1, {write(c)}), op(1, {write(d)}), op(1, {write(e)}),
+            op(1, {write(f)}), run_all(), op(0, {write(a)}), op(0, {write(b)}), idle(1), idle(1),
+            press(a), press(b)},
+           {allocate(g, 4), release(a, 0), release(b, 0), press(c), press(d), press(e), press(f)})},
+      {Clause::kFlagLeavesEvent, "FlagLeavesEvent",
+       eager(served(
+           script("used before the flag", four,
+                  {allocate(a, 2), allocate(b, 2), op(1, {write(a)}), idle(0), idle(0), run_all()},
+                  {wait_for_flag(1), op(1, {write(b)}), allocate(c, 2, 0), op(0, {write(c)}),
+                   synchronize(0), set_flag()})))},
+      {Clause::kFlagKeepsPool, "FlagKeepsPool",
+       script("the pool is behind the flag", ones,
+              {allocate(a, 2), op(0, {write(a)}), idle(0), idle(0), press(a), allocate(b, 1),
+               op(0, {write(b)}), idle(0), idle(0), run_all()},
+              {wait_for_flag(1), release(a, 1), allocate(c, 1, 0), op(0, {write(c)}),
+               synchronize(0), set_flag()})},
+      {Clause::kFlagKeepsParked, "FlagKeepsParked",
+       script(
+           "what is parked is behind the flag", four,
+           {allocate(a, 2), allocate(b, 2), op(1, {write(a)}), op(0, {write(b)}), idle(0), idle(0)},
+           {wait_for_flag(1), release(a, 1), allocate(c, 2, 0), op(0, {write(c)}), synchronize(0),
+            set_flag()})},
+      {Clause::kFlagKeepsBlocks, "FlagKeepsBlocks",
+       script("a block is behind the flag", four,
+              {allocate(a, 0), allocate(b, 0), op(1, {write(a)}), op(1, {write(b)})},
+              {wait_for_flag(1), release(a, 1), allocate(c, 0, 0), op(0, {write(c)}),
+               synchronize(0), set_flag()})},
       {Clause::kUseCancels, "UseCancels",
        script("used while leaving", four, full(),
               {press(a), op(0, {update(a)}), idle(0), allocate(c, 2), op(0, {write(c)})})},
@@ -201,11 +270,11 @@ std::vector<NeededBy> scripts() {
       {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 136)), 136},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
       {Clause::kExternalFlag, "ExternalFlag",
-       script("waits before the flag", four,
-              {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(1, {write(b)}), idle(0),
+       script("read before and behind the flag", four,
+              {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}), idle(0),
                idle(0), run_all()},
-              {wait_for_flag(1), op(1, {update(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
-               op(0, {write(c)}), synchronize(0), set_flag()})},
+              {wait_for_flag(1), op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
+               op(0, {read(b)}), synchronize(0), set_flag()})},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable",
        served(script("only what is unused can leave", four,
                      {allocate(a, 2), allocate(b, 2), idle(0), idle(0)},

@@ -48,7 +48,7 @@ Action trim();
 Action retire();
 Action run_all();
 Action new_stream();
-inline constexpr int kLetters = 6;
+inline constexpr int kLetters = 7;
 
 struct Bounds {
   // From the plain course of things, in which a thread goes on until it has to wait, and the GPU

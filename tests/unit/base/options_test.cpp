@@ -61,6 +61,7 @@ TEST(Options, DefaultsAreAsDesigned) {
   EXPECT_FALSE(o.strict);
   EXPECT_FALSE(o.verify);
   EXPECT_EQ(o.grace_operations, 16u);
+  EXPECT_EQ(o.queue_depth, 512u);
   EXPECT_EQ(o.slot_chunk_bytes, 64 * kMiB);
   for (std::size_t i = 0; i < kOptionCount; ++i) {
     EXPECT_EQ(o.source[i], OptionSource::kDefault) << option_table()[i].name;
@@ -97,6 +98,7 @@ TEST(Options, GoodValuesAreTaken) {
                     "OFFLOAD_STRICT=on",
                     "OFFLOAD_VERIFY=true",
                     "OFFLOAD_GRACE=0",
+                    "OFFLOAD_QUEUE_DEPTH=2",
                     "OFFLOAD_SLOT_CHUNK=2MiB"});
   EXPECT_TRUE(r.usable);
   EXPECT_EQ(r.all_messages(), "");
@@ -121,6 +123,7 @@ TEST(Options, GoodValuesAreTaken) {
   EXPECT_TRUE(o.strict);
   EXPECT_TRUE(o.verify);
   EXPECT_EQ(o.grace_operations, 0u);
+  EXPECT_EQ(o.queue_depth, 2u);
   EXPECT_EQ(o.slot_chunk_bytes, 2 * kMiB);
   for (OptionSource source : o.source) EXPECT_EQ(source, OptionSource::kEnvironment);
 }
@@ -151,6 +154,7 @@ const std::vector<Wrong>& wrong_values() {
       {"STRICT", {"very", "10"}},
       {"VERIFY", {"checksum", "11"}},
       {"GRACE", {"-1", "1.5", "100001", "many", "16 ops"}},
+      {"QUEUE_DEPTH", {"0", "100001", "-1", "many"}},
       {"SLOT_CHUNK", {"0", "1024", "65GiB", "50%"}},
   };
   return kWrong;

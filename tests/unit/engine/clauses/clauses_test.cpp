@@ -13,7 +13,7 @@ namespace {
 std::vector<Scenario> all_scenarios() {
   std::vector<Scenario> all;
   for (auto* group : {leave_scenarios, copy_scenarios, give_scenarios, restore_scenarios,
-                      host_scenarios, graph_scenarios, in_place_scenarios}) {
+                      host_scenarios, flag_scenarios, graph_scenarios, in_place_scenarios}) {
     std::vector<Scenario> part = group();
     std::move(part.begin(), part.end(), std::back_inserter(all));
   }

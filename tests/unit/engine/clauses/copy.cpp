@@ -83,6 +83,42 @@ void half_a_copy_out(World& w) {
   for (const int each : small) w.press(each);
 }
 
+// Two evictions are called off. Their slots give way to those of another size while the copies are
+// still queued.
+void called_off(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int small[2] = {w.allocate(granules(1)), w.allocate(granules(1))};
+  for (const int each : small) w.op(s1, {write(each)});
+  w.op(s0, {write(a)});
+  w.idle(s1, 4);
+  w.run(s1);
+  for (int i = 0; i < 2; ++i) {
+    w.press(a);
+    w.op(s0, {update(a)});
+    w.idle(s1, 4);
+  }
+  for (const int each : small) w.press(each);
+}
+
+// Two buffers are freed while they are away, and their slots give way while the copies are queued.
+void freed_while_away(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int away[2] = {w.allocate(granules(2)), w.allocate(granules(2))};
+  int small[4] = {};
+  for (int& each : small) each = w.allocate(granules(1));
+  for (const int each : small) w.op(s1, {write(each)});
+  for (const int each : away) w.op(s0, {write(each)});
+  w.idle(s1, 4);
+  w.run(s1);
+  w.press({away[0], away[1]});
+  w.allocate(granules(4));
+  for (const int each : away) w.free_async(each, s0);
+  for (const int each : small) w.press(each);
+}
+
 // A copy in fails half-way, and the buffer is freed. Its slot gives way to those of another size
 // while the half that was submitted is still queued.
 void half_a_copy_in(World& w) {
@@ -126,6 +162,8 @@ std::vector<Scenario> copy_scenarios() {
       {Clause::kSlotKeepsFence, "SlotKeepsFence", slots, slot_is_reused},
       {Clause::kFailedCopyKeepsSlot, "FailedCopyKeepsSlot", tight(4, 5), half_a_copy_out},
       {Clause::kFailedCopyReadsSlot, "FailedCopyReadsSlot", tight(6, 7), half_a_copy_in},
+      {Clause::kCalledOffSlotWaits, "CalledOffSlotWaits", tight(4, 5), called_off},
+      {Clause::kFreedSlotWaits, "FreedSlotWaits", tight(8, 7), freed_while_away},
   };
 }
 

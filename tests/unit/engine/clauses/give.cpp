@@ -57,6 +57,7 @@ void called_off_copy_waits(World& w) {
   w.worker();
   const int d = w.allocate(granules(1));
   w.op(s0, {write(d)});
+  w.worker();  // the address of `a` shows nothing any more
   const int e = w.allocate(granules(1));
   w.op(s0, {write(e)});
 }
@@ -70,6 +71,18 @@ void parked_is_reused(World& w) {
   w.op(s0, {update(a)});
   w.free_async(a, s0);
   const int d = w.allocate_async(granules(2), s1);
+  w.op(s1, {write(d)});
+}
+
+// Freed without a stream, and used on another than before.
+void freed_for_another(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s0, {update(a)});
+  w.free(a);
+  const int d = w.allocate(granules(2));
   w.op(s1, {write(d)});
 }
 
@@ -166,12 +179,15 @@ std::vector<Scenario> give_scenarios() {
   const Settings three = {.device_granules = 3};
   const Settings four = {.device_granules = 4};
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
+  const Settings uncached = {.device_granules = 4, .fenced_free = true};
   const Settings never_in_place = {.device_granules = 4, .evicted = EvictedShows::kNothing};
   return {
       {Clause::kUseCancels, "UseCancels", four, use_while_leaving},
       {Clause::kFreeCancels, "FreeCancels", four, free_while_leaving},
       {Clause::kCalledOffCopyReads, "CalledOffCopyReads", three, called_off_copy_waits},
       {Clause::kParkKeepsFence, "ParkKeepsFence", two, parked_is_reused},
+      {Clause::kFreeWaits, "FreeWaits", four, freed_for_another},
+      {Clause::kUncachedFreeFencesAll, "UncachedFreeFencesAll", uncached, freed_for_another},
       {Clause::kFreeHasPosition, "FreeHasPosition", four, free_behind_a_wait},
       {Clause::kParkHoldsFill, "ParkHoldsFill", never_in_place, freed_while_it_returns},
       {Clause::kAllocationHasPosition, "AllocationHasPosition", ones, waits_for_everything},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots, old addresses, room, and flags that the host sets.
+// Slots, old addresses, room.
 
 #include "tests/unit/engine/clauses/scenarios.h"
 #include "tests/unit/engine/model/inspect.h"
@@ -47,6 +47,12 @@ void address_comes_again(World& w) {
   w.free_async(a, s0);
   const int b = w.allocate_async(granules(1), s0);
   w.op(s0, {write(b)});
+}
+
+// Freed memory is taken apart, and the worker looks at its address while queued work uses it.
+void worker_is_early_again(World& w) {
+  address_comes_again(w);
+  w.worker();
 }
 
 // The first who gets the extents cannot map them.
@@ -125,26 +131,6 @@ void two_threads_in_want(World& w) {
   }
 }
 
-// What stands behind a flag would be given to a stream that the host waits for before it sets it.
-void waits_before_the_flag(World& w) {
-  const int s0 = w.add_stream();
-  const int s1 = w.add_stream();
-  const int a = w.allocate(granules(2));
-  const int b = w.allocate(granules(2));
-  w.op(s0, {write(a)});
-  w.op(s1, {write(b)});
-  w.idle(s0, 4);
-  w.synchronize(s0);
-  w.wait_for_flag(s1, 0);
-  w.op(s1, {update(b)});
-  w.idle(s0, 4);
-  w.policy.first = {w.tensor(b).id};
-  const int c = w.allocate_async(granules(2), s0);
-  w.op(s0, {write(c)});
-  w.synchronize(s0);
-  w.set_flag(0);
-}
-
 }  // namespace
 
 std::vector<Scenario> host_scenarios() {
@@ -161,13 +147,13 @@ std::vector<Scenario> host_scenarios() {
   return {
       {Clause::kWorkerWaitsLeave, "WorkerWaitsLeave", two, worker_is_early},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied", two, stray_reads_the_slot},
+      {Clause::kAddressWaitsFence, "AddressWaitsFence", ones, worker_is_early_again},
       {Clause::kAddressWaitsUnmap, "AddressWaitsUnmap", ones, address_comes_again},
       {Clause::kFailedMapKeepsFence, "FailedMapKeepsFence", two, map_fails},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable", four, only_unused_can_leave},
       {Clause::kRestoreReserve, "RestoreReserve", four_and_four, one_wants_all},
       {Clause::kRoomToSwap, "RoomToSwap", unmapped, blocks_leave_room},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", six, two_threads_in_want},
-      {Clause::kExternalFlag, "ExternalFlag", four, waits_before_the_flag},
   };
 }
 

@@ -108,6 +108,21 @@ void hidden_user_comes_later(World& w) {
   w.op(s0, {hidden_update(a)});
 }
 
+// The same, of a buffer that had been idle for long.
+void hidden_user_after_a_late_use(World& w) {
+  const int s0 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int b = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s0, {write(b)});
+  w.idle(s0, 6);
+  w.op(s0, {update(a)});
+  w.press(a);
+  const int c = w.allocate(granules(2));
+  w.op(s0, {write(c)});
+  w.op(s0, {hidden_update(a)});
+}
+
 // The user that does not name the buffer is on another stream, and slow.
 void hidden_user_is_slow(World& w) {
   const Full full(w);
@@ -145,6 +160,10 @@ std::vector<Scenario> leave_scenarios() {
        {.device_granules = 4, .largest_extent = 1},
        leaves_while_it_returns},
       {Clause::kGrace, "Grace", {.device_granules = 4, .grace = 3}, hidden_user_comes_later},
+      {Clause::kUseRestartsGrace,
+       "UseRestartsGrace",
+       {.device_granules = 4, .grace = 3},
+       hidden_user_after_a_late_use},
       {Clause::kGraceStreams, "GraceStreams", kFull, hidden_user_is_slow},
   };
 }

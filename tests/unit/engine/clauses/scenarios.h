@@ -30,7 +30,8 @@ std::vector<Scenario> leave_scenarios();     // pins, claims, e1
 std::vector<Scenario> copy_scenarios();      // the copy out, and who waits for it
 std::vector<Scenario> give_scenarios();      // cancelling, the pool, parking, frees, blocks
 std::vector<Scenario> restore_scenarios();   // the way back
-std::vector<Scenario> host_scenarios();      // slots, old addresses, room, flags
+std::vector<Scenario> host_scenarios();      // slots, old addresses, room
+std::vector<Scenario> flag_scenarios();      // external flags
 std::vector<Scenario> graph_scenarios();     // captures and graphs
 std::vector<Scenario> in_place_scenarios();  // ops that name more than fits
 

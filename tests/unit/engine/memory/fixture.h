@@ -18,7 +18,7 @@ struct Parts {
       : device(device_granules * kGranularity, schedule),
         port(device, crew),
         statistics(std::make_unique<Statistics>()),
-        streams(std::make_unique<Streams>(port, *statistics)) {}
+        streams(std::make_unique<Streams>(port, *statistics, 512)) {}
   ~Parts() {
     streams.reset();
     free_own_heap();

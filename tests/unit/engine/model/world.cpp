@@ -32,6 +32,7 @@ EngineConfig config_of(const Settings& settings) {
   config.evicted = settings.evicted;
   config.move = settings.move;
   config.finished_victims_only = settings.finished_only;
+  config.queue_depth = settings.queue_depth;
   config.patience_ms = settings.patience;
   config.verify = settings.verify;
   config.free_is_fenced = settings.fenced_free;

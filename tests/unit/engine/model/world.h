@@ -34,6 +34,7 @@ struct Settings {
   EvictedShows evicted = EvictedShows::kHostCopy;
   bool finished_only = false;
   bool fenced_free = false;
+  uint32_t queue_depth = 512;
   uint32_t patience = 20;
   bool move = true;
   bool verify = false;
