@@ -5,6 +5,7 @@
     allocator_test.py --build DIR [name ...]      77: PyTorch is not there (make torch)"""
 
 import sys
+import threading
 
 from rig import main
 
@@ -34,8 +35,20 @@ def expect(rig, text, backend, allocated, offload=None, **settings):
     assert (seen["backend"], seen["allocated"]) == (backend, str(allocated)), run.out
     assert run.report["bytes_out"] > 0, run.report
     assert not run.lines_of_ours(), run.said
-    assert seen["sum"] == rig.must(program(), ["--memory", "256MiB"]).values()["sum"]
+    assert seen["sum"] == sum_with_room(rig)
     return seen
+
+
+WITH_ROOM = threading.Lock()
+SUMS = []
+
+
+def sum_with_room(rig):
+    """What all of them should print, without liboffload."""
+    with WITH_ROOM:
+        if not SUMS:
+            SUMS.append(rig.must(program(), ["--memory", "256MiB"]).values()["sum"])
+    return SUMS[0]
 
 
 def nothing_set(rig):
