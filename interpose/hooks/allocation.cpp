@@ -16,7 +16,7 @@ CUresult mem_alloc(CUdeviceptr* out, size_t bytes) {
   const void* caller = __builtin_return_address(0);
   Session* active = session_that_serves_now(caller);
   if (active == nullptr || out == nullptr || bytes == 0)
-    return by_driver(bytes, caller, [&] { return real<E>()(out, bytes); });
+    return by_driver(bytes, out, caller, [&] { return real<E>()(out, bytes); });
   return serve(*active, bytes, kNoStream, out);
 }
 
@@ -29,7 +29,7 @@ CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, si
                     (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
                     width_bytes < SIZE_MAX - kPitchAlignment;
   if (active == nullptr || !good)
-    return by_driver(0, caller,
+    return by_driver(width_bytes * height, out, caller,
                      [&] { return real<E>()(out, pitch, width_bytes, height, element_bytes); });
   const size_t row = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
   size_t bytes = 0;
@@ -44,7 +44,8 @@ CUresult mem_free(CUdeviceptr address) {
   Session* active = session();
   if (active == nullptr) return answer_to_free(real<E>()(address), address);
   const Status status = active->engine.free(address, &active->pins());
-  return status == Status::kNotOurs ? real<E>()(address) : code_of(status);
+  return status == Status::kNotOurs ? free_by_driver(address, [&] { return real<E>()(address); })
+                                    : code_of(status);
 }
 
 }  // namespace offload

@@ -2,7 +2,8 @@
 // Calls for which the driver may need device memory of its own, and which do nothing else to ours.
 
 #include "interpose/hooks/define.h"
-#include "interpose/hooks/device_memory.h"
+#include "interpose/hooks/serve.h"
+#include "interpose/life/pytorch.h"
 #include "profiler/base/log.h"
 #include "profiler/base/units.h"
 
@@ -26,6 +27,28 @@ bool give_way(Session& session, uint64_t asked_bytes, int attempt) {
 template <Entry E, typename... Arguments>
 CUresult take_device_memory(Arguments... arguments) {
   return with_device_memory(session(), 0, [&] { return real<E>()(arguments...); });
+}
+
+// PyTorch's expandable segments are made of such pieces, and may be all that it ever allocates.
+template <Entry E>
+CUresult mem_create(CUmemGenericAllocationHandle* handle, size_t bytes,
+                    const CUmemAllocationProp* properties, unsigned long long flags) {
+  if (session() == nullptr && is_native_pytorch()) session_for_allocation();
+  const auto call = [&] { return real<E>()(handle, bytes, properties, flags); };
+  NativeMemory* native = native_memory();
+  if (native == nullptr || handle == nullptr || properties == nullptr ||
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+      properties->location.id != session()->device.device)
+    return with_device_memory(session(), bytes, call);
+  return by_driver_counted(*native, NativeMemory::Kind::kHandle, bytes, handle, call);
+}
+
+template <Entry E>
+CUresult mem_release(CUmemGenericAllocationHandle handle) {
+  NativeMemory* native = native_memory();
+  const auto call = [&] { return real<E>()(handle); };
+  return native == nullptr ? call()
+                           : free_counted(*native, NativeMemory::Kind::kHandle, handle, call);
 }
 
 }  // namespace offload

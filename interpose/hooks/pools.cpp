@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default pool as the program sees it: its statistics are ours (used is what lives, reserved is
-// what is mapped), plus what the driver's own pool holds for those whom it serves.
+// what is mapped), plus what the driver's own pool holds for those whom it serves. Where it serves
+// all (PyTorch with its own cache), the numbers are its own.
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/operation.h"
@@ -10,7 +11,7 @@ namespace {
 
 Session* session_of_pool(CUmemoryPool pool) {
   Session* active = session();
-  return active != nullptr && active->is_default_pool(pool) ? active : nullptr;
+  return active != nullptr && !active->native && active->is_default_pool(pool) ? active : nullptr;
 }
 
 // Null: not a number of ours.

@@ -41,6 +41,9 @@ CUresult mem_get_info(size_t* free, size_t* total) {
   Session* active = session();
   if (active == nullptr) {
     if (last_session() == nullptr) limit_info(free, total);
+  } else if (const NativeMemory* native = native_memory()) {
+    *total = std::min<size_t>(*total, native->limit_bytes());
+    *free = std::min<size_t>(*free, native->left_bytes());
   } else if (current_context() == active->device.context) {
     session_info(*active, *free, free, total);
   }

@@ -37,7 +37,8 @@ Session* session_that_serves(const void* caller) {
     statistics().passed_through(PassThrough::foreign_library);
     return nullptr;
   }
-  return session_for_allocation();
+  Session* active = session_for_allocation();
+  return active != nullptr && active->native ? nullptr : active;
 }
 
 Session* session_that_serves_now(const void* caller) {
@@ -53,6 +54,14 @@ Session* session_that_serves_now(const void* caller) {
   return session_that_serves(caller);
 }
 
+CUresult said_if_out_of_memory(CUresult result, uint64_t bytes) {
+  Session* active = session();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || active == nullptr) return result;
+  statistics().allocations_refused.add();
+  say_out_of_memory(*active, bytes);
+  return result;
+}
+
 CUresult served_by_driver(CUresult result, const void* caller) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) statistics().refused_elsewhere.add();
   if (result == CUDA_SUCCESS && session() != nullptr && !from_communication_library(caller))
@@ -62,9 +71,7 @@ CUresult served_by_driver(CUresult result, const void* caller) {
 
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out) {
   if (bytes > kMostBytes) {  // of which the engine may not make multiples
-    statistics().allocations_refused.add();
-    say_out_of_memory(active, bytes);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return said_if_out_of_memory(CUDA_ERROR_OUT_OF_MEMORY, bytes);
   }
   if (time_to_look()) look_for_bypasses(active);
   Address address = 0;

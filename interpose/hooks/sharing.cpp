@@ -3,6 +3,7 @@
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/keep.h"
+#include "interpose/life/pytorch.h"
 #include "profiler/base/log.h"
 
 namespace offload {
@@ -63,8 +64,9 @@ CUresult ipc_get_mem_handle(CUipcMemHandle* handle, CUdeviceptr address) {
     statistics().passed_through(PassThrough::shared_with_others);
     log_warn(
         "the program wants to share a buffer with another process (cuIpcGetMemHandle), which the "
-        "driver refuses for memory that liboffload hands out; run with OFFLOAD_IPC=native if it "
-        "depends on that");
+        "driver refuses for memory that liboffload hands out; run with %s=native if it depends on "
+        "that",
+        is_pytorch() ? "OFFLOAD_PYTORCH_ALLOC" : "OFFLOAD_IPC");
   }
   return result;
 }

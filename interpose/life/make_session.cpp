@@ -36,10 +36,10 @@ bool may_move(const Device& device, const Policy& policy) {
         device.driver_version / 1000, device.driver_version % 1000 / 10);
     return stays(Reason::no_layouts);
   }
-  if (is_pytorch() && pytorch_allocator() == PytorchAlloc::kNative) {
+  if (is_native_pytorch()) {
     log_info(
-        "PyTorch's own cache hides its tensors: nothing is moved; leave its allocator settings to "
-        "liboffload");
+        "PyTorch's own cache hides its tensors: the driver serves it and nothing is moved; leave "
+        "its allocator settings to liboffload");
     return stays(Reason::native_allocator);
   }
   return true;
@@ -131,6 +131,8 @@ Session* make_session() {
   Policy& policy = make_policy(options().policy, policy_config(options()), policy_storage);
   const EngineConfig config = make_config(device, may_move(device, policy));
   auto* session = own_new<Session>(device, config, policy);
+  session->native = is_native_pytorch();
+  session->native_memory.limit(options().gpu_limit.of(device.total_bytes));
   if (session->open() != Status::kOk) {
     statistics().set_reason(Reason::no_device_support);
     return nullptr;

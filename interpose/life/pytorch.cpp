@@ -91,4 +91,8 @@ PytorchAlloc pytorch_allocator() {
   return uncached ? PytorchAlloc::kUncached : PytorchAlloc::kNative;
 }
 
+bool is_native_pytorch() {
+  return pytorch_allocator() == PytorchAlloc::kNative && is_pytorch();
+}
+
 }  // namespace offload

@@ -34,5 +34,7 @@ bool is_pytorch();
 // Which allocator PyTorch takes, by its variables as they are now (scripts change them before they
 // import torch).
 PytorchAlloc pytorch_allocator();
+// Both together: a PyTorch that keeps its own cache.
+bool is_native_pytorch();
 
 }  // namespace offload

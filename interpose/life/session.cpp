@@ -139,6 +139,13 @@ void note_allocation() {
   if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
 }
 
+NativeMemory* native_memory() {
+  Session* active = session();
+  return active != nullptr && active->native && active->device.context == current_context()
+             ? &active->native_memory
+             : nullptr;
+}
+
 Session* session_for_allocation() {
   note_allocation();
   if (this_thread.inside || forwarding.load(std::memory_order_relaxed)) return nullptr;
@@ -215,6 +222,7 @@ void context_died(CUcontext context) {
   forget_streams();
   active->worker.stop();
   active->engine.context_gone();
+  active->native_memory.forget();
   active->port.give_back_addresses();
 }
 

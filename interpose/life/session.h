@@ -10,6 +10,7 @@
 #include "interpose/driver/driver_port.h"
 #include "interpose/engine/engine.h"
 #include "interpose/graphs/graph_names.h"
+#include "interpose/life/native_memory.h"
 #include "interpose/life/thread_state.h"
 #include "interpose/life/worker.h"
 #include "interpose/naming/layouts.h"
@@ -73,6 +74,8 @@ struct Session {
   GraphNames graphs;
   Layouts layouts;
   Worker worker;
+  bool native = false;  // PyTorch keeps its own cache, so the driver serves; set before it is used
+  NativeMemory native_memory{statistics()};
   CUmemoryPool default_pool = nullptr;
   std::atomic<bool> default_pool_is_current{true};  // cuMemAllocAsync takes from it
   std::atomic<uint64_t> pool_used_high{0};          // marks that the program may reset
@@ -105,6 +108,8 @@ Session* session_for_allocation();
 bool allocations_seen();
 // One that is left to the driver because the options say so.
 void note_allocation();
+// The count of what the driver serves under this thread's context; null: it is not counted.
+NativeMemory* native_memory();
 
 // What a free gets where there is no session: the driver's answer. But where hooks forward although
 // memory of ours is alive, the driver does not know the address, and the program, which is cleaning

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """An unmodified PyTorch script under a memory cap ends with the same bits as one with room.
 
-  gate.py --build DIR quick    every pair of choices that go together (make test-torch)
-  gate.py --build DIR soak     many more, and longer (make soak-torch)
+  gate.py --build DIR quick    every pair of choices, features several at once (make test-torch)
+  gate.py --build DIR soak     every pair, features one by one, several times, and longer (make soak-torch)
+  gate.py --build DIR chance   by chance, for --seconds, as --seed says
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
   --script hf                  the one for Hugging Face's Trainer instead of the plain one (scripts.py)
 
-Each combination runs the script twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload, and with it
-on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
+Each combination runs the script twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload (in quick
+forked from a Python that has imported torch, warm.py), and with it on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
 state), the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
 nothing unexpected on standard error, and something moved. 77: PyTorch is not there (make torch)."""
 
@@ -22,14 +23,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, is_there
 from scripts import SCRIPTS
+from warm import Warm
 
 sys.path.insert(0, str(ROOT / "tests" / "gate"))
 import runner  # noqa: E402
 
 TIMEOUT_S = 300
+SIMGPU = str(ROOT / "scripts" / "simgpu")
+AS_OURS = {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}  # what liboffload chooses, for runs without it
 
 # Where a script runs; what it does is in scripts.py.
 CAPPED = {
@@ -42,11 +47,23 @@ CAPPED = {
 EXPECTED = ("simgpu: kernel ", "[transformers] ")
 
 
+def variables(settings):
+    return [f"{name}={value}" for name, value in settings.items()]
+
+
 def spread(choices, seed):
     """Fewer than a covering set of all: every pair of the script's choices, CAPPED's laid over them so that all of them occur."""
     capped = runner.covering_set(CAPPED)
     random.Random(seed).shuffle(capped)
     return [{**script, **where} for script, where in zip(choices, itertools.cycle(capped))]
+
+
+def by_chance(script, generator):
+    """Any combination, with one to three features at once."""
+    combination = {key: generator.choice(values) for key, values in {**script.choices, **CAPPED}.items()}
+    if script.together != script.choices["feature"]:
+        combination["feature"] = "+".join(generator.sample(script.choices["feature"], generator.randint(1, 3)))
+    return combination
 
 
 class Result:
@@ -64,26 +81,42 @@ class Result:
 
 
 class Gate:
-    def __init__(self, build, script, longer=False, verbose=False):
+    """Runs of one script. `warm`: those without liboffload are forked from a Python that is kept; close() ends it."""
+
+    def __init__(self, build, script, longer=False, verbose=False, warm=False):
         self.build = pathlib.Path(build).resolve()
         self.script = script
         self.longer = longer
         self.verbose = verbose
         self.references = {}
         self.lock = threading.Lock()
+        self.environment = clean_environment(self.build)
+        self.environment.update(CUBLAS_WORKSPACE_CONFIG=":16:8", CUBLASLT_WORKSPACE_SIZE="64", PYTHONWARNINGS="ignore::FutureWarning")
+        self.warm = None
+        if warm:
+            self.warm = Warm([SIMGPU, "--torch", "--", "env", *variables(AS_OURS)], script.modules, self.environment)
 
-    def run(self, command, folder, memory, schedule, settings):
-        counts = folder / "simgpu.json"
-        counts.unlink(missing_ok=True)
-        line = [str(ROOT / "scripts" / "simgpu"), "--torch", "--memory", str(memory), "--schedule", schedule, "--granularity",
-                str(GRANULARITY), "--report", str(folder / "simgpu.%p.json"), "--", "env",
-                *(f"{name}={value}" for name, value in settings.items()), *command]
-        environment = clean_environment(self.build)
-        environment.update(CUBLAS_WORKSPACE_CONFIG=":16:8", CUBLASLT_WORKSPACE_SIZE="64", PYTHONWARNINGS="ignore::FutureWarning")
+    def close(self):
+        if self.warm:
+            self.warm.close()
+
+    def device(self, folder, memory, schedule):
+        return {"memory": str(memory), "schedule": schedule, "granularity": str(GRANULARITY), "report": str(folder / "simgpu.%p.json")}
+
+    def start(self, command, folder, memory, schedule, settings):
+        options = (word for name, value in self.device(folder, memory, schedule).items() for word in ("--" + name, value))
+        line = [SIMGPU, "--torch", *options, "--", "env", *variables(settings), *command]
         if self.verbose:
-            print("+ SIMGPU_BUILD=" + environment["SIMGPU_BUILD"], " ".join(line), flush=True)
+            print("+ SIMGPU_BUILD=" + self.environment["SIMGPU_BUILD"], " ".join(line), flush=True)
+        return subprocess.run(line, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
+    def fork(self, command, folder, memory, schedule, _):
+        settings = {"SIMGPU_" + name.upper(): value for name, value in self.device(folder, memory, schedule).items()}
+        return self.warm.run(command[1:], settings, folder, TIMEOUT_S)
+
+    def run(self, begin, command, folder, *where):
         try:
-            done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            done = begin(command, folder, *where)
         except subprocess.TimeoutExpired as expired:
             return Result(124, "", f"no end after {TIMEOUT_S} s; so far {expired.stderr}", {})
         # Processes that only loaded data have used no kernel.
@@ -92,10 +125,10 @@ class Gate:
             file.unlink()
         return Result(done.returncode, done.stdout, done.stderr, max(reports, key=lambda r: r["kernels"], default={}))
 
-    def together(self, chosen, folder, memory, schedule, settings):
+    def together(self, begin, chosen, folder, *where):
         results = []
         for command in self.script.parts(chosen, self.longer, folder):
-            results.append(self.run(command, folder, memory, schedule, settings))
+            results.append(self.run(begin, command, folder, *where))
             if results[-1].status != 0:
                 break
         return results
@@ -109,8 +142,7 @@ class Gate:
         with lock:
             if not results:
                 with tempfile.TemporaryDirectory() as folder:
-                    results += self.together(chosen, pathlib.Path(folder), 2 << 30, "fifo",
-                                             {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+                    results += self.together(self.fork if self.warm else self.start, chosen, pathlib.Path(folder), 2 << 30, "fifo", AS_OURS)
         return results
 
     def check(self, combination):
@@ -127,7 +159,7 @@ class Gate:
         memory = max(peak * int(combination["cap"]) // 100, largest * 5 // 4 + (512 << 10)) // GRANULARITY * GRANULARITY
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            results = self.together(chosen, folder, memory, combination["schedule"], {
+            results = self.together(self.start, chosen, folder, memory, combination["schedule"], {
                 "LD_PRELOAD": str(self.build / "liboffload.so"),
                 "OFFLOAD_EVICTED": combination["evicted"],
                 "OFFLOAD_PYTORCH_ALLOC": combination["allocator"],
@@ -160,27 +192,39 @@ def main():
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--script", choices=sorted(SCRIPTS), default="train")
     parser.add_argument("--rounds", type=int, default=6, help="of soak, each with other pairs")
-    parser.add_argument("what", choices=["quick", "soak", "one"])
+    parser.add_argument("--seconds", type=float, default=600, help="of chance: none is begun after that")
+    parser.add_argument("--seed", type=int, help="of chance; it is printed")
+    parser.add_argument("what", choices=["quick", "soak", "chance", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
     if not is_there(arguments.build):
         print("PyTorch is not there: make torch")
         return SKIPPED
     script = SCRIPTS[arguments.script]
-    gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one")
+    gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one", warm=arguments.what == "quick")
     again = f"tests/torch/gate.py --build {gate.build} --script {script.name} one"
     if arguments.what == "one":
         combination = {key: values[0] for key, values in {**script.choices, **CAPPED}.items()}
         combination.update(choice.split("=", 1) for choice in arguments.choice)
         return runner.run_all(gate.check, [combination], 1, again)
+    if arguments.what == "chance":
+        seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+        print(f"--seed {seed}", flush=True)
+        generator, end = random.Random(seed), time.monotonic() + arguments.seconds
+        tried = failed = 0
+        while time.monotonic() < end:
+            combinations = [by_chance(script, generator) for _ in range(2 * arguments.jobs)]
+            failed += runner.run_all(gate.check, combinations, arguments.jobs, again)
+            tried += len(combinations)
+        return runner.close(tried, failed)
     if arguments.what == "quick":
-        # Every other feature is the plain script and something more.
-        choices = {key: [value for value in values if value != "plain"] for key, values in script.choices.items()}
-        combinations = spread(runner.covering_set(choices), 0)
+        combinations = spread(runner.covering_set({**script.choices, "feature": script.together}), 0)
     else:
         pairs = runner.covering_set(script.choices)
         combinations = [combination for seed in range(arguments.rounds) for combination in spread(pairs, seed)]
-    return runner.close(len(combinations), runner.run_all(gate.check, combinations, arguments.jobs, again))
+    failed = runner.run_all(gate.check, combinations, arguments.jobs, again)
+    gate.close()
+    return runner.close(len(combinations), failed)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,20 @@ CAP = {"OFFLOAD_GPU_LIMIT": "4MiB"}
 ROOM = ["--memory", "256MiB"]
 SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
 
-# Some steps of a model whose activations do not fit under the cap.
+# Some steps of a model whose activations do not fit under the cap. What torch.optim does is tried elsewhere; to import it takes long.
 TRAIN = """
 import hashlib, os, sys, torch
 torch.manual_seed(1)
 def make():
     model = torch.nn.Sequential(*(layer for _ in range(6) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU()))).cuda()
-    return model, torch.optim.SGD(model.parameters(), lr=0.01)
-def step(model, optimizer, count):
-    optimizer.zero_grad()
+    return model, list(model.parameters())
+def step(model, parameters, count):
+    for parameter in parameters:
+        parameter.grad = None
     loss = model(torch.full((2048, 64), float(count), device="cuda")).square().mean()
     loss.backward()
-    optimizer.step()
+    with torch.no_grad():
+        torch._foreach_add_(parameters, [parameter.grad for parameter in parameters], alpha=-0.01)
     return loss.item().hex()
 def weights(model):
     return hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())).hexdigest()
@@ -57,23 +59,23 @@ children = []
 for child in range(2):
     children.append(os.fork())
     if children[-1] == 0:
-        model, optimizer = make()
-        results = [step(model, optimizer, count) for count in range(2)]
+        model, parameters = make()
+        results = [step(model, parameters, count) for count in range(2)]
         with open(f"{os.environ['FOLDER']}/{child}", "w") as file:
             file.write(" ".join(results))
         sys.exit(0)
 print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
 print([open(f"{os.environ['FOLDER']}/{child}").read() for child in range(2)])
-model, optimizer = make()
-print([step(model, optimizer, count) for count in range(2)], weights(model))
+model, parameters = make()
+print([step(model, parameters, count) for count in range(2)], weights(model))
 """, FOLDER=tempfile.mkdtemp(dir=rig.build))
 
 
 def fork_after_cuda(rig):
     """PyTorch refuses CUDA in a child forked after its first use; the parent goes on, and the child may do all else and end."""
     without, _ = same(rig, TRAIN + """
-model, optimizer = make()
-print([step(model, optimizer, count) for count in range(2)])
+model, parameters = make()
+print([step(model, parameters, count) for count in range(2)])
 sys.stdout.flush()
 child = os.fork()
 if child == 0:
@@ -84,7 +86,7 @@ if child == 0:
     print(torch.ones(8).sum().item(), flush=True)
     os._exit(3)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print([step(model, optimizer, count) for count in range(2)], weights(model))
+print([step(model, parameters, count) for count in range(2)], weights(model))
 """)
     assert "Cannot re-initialize CUDA" in without.out, without.out
 
@@ -96,8 +98,8 @@ def spawned(rig):
         file.write_text(TRAIN + """
 import torch.multiprocessing
 def child(queue):
-    model, optimizer = make()
-    queue.put([step(model, optimizer, count) for count in range(2)])
+    model, parameters = make()
+    queue.put([step(model, parameters, count) for count in range(2)])
 if __name__ == "__main__":
     context = torch.multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
@@ -105,8 +107,8 @@ if __name__ == "__main__":
     process.start()
     print(queue.get())
     process.join()
-    model, optimizer = make()
-    print(process.exitcode, [step(model, optimizer, count) for count in range(2)])
+    model, parameters = make()
+    print(process.exitcode, [step(model, parameters, count) for count in range(2)])
 """)
         same(rig, ["python", str(file)])
 
@@ -123,14 +125,14 @@ class Dying(Dataset):
         if index == 5:
             os.kill(os.getpid(), signal.SIGKILL)
         return torch.full((64,), float(index))
-model, optimizer = make()
-print(step(model, optimizer, 1))
+model, parameters = make()
+print(step(model, parameters, 1))
 try:
     for batch in DataLoader(Dying(), batch_size=2, num_workers=1, pin_memory=True):
         model(batch.cuda())  # how many come before the worker dies, nobody knows
 except RuntimeError as error:
     print("exited unexpectedly" in str(error))
-print(step(model, optimizer, 2), weights(model))
+print(step(model, parameters, 2), weights(model))
 """)
     assert "True" in without.out, without.out
 
@@ -145,8 +147,8 @@ class Failing(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         raise ValueError("on purpose")
-model, optimizer = make()
-print(step(model, optimizer, 1))
+model, parameters = make()
+print(step(model, parameters, 1))
 half = model[:6](torch.ones(2048, 64, device="cuda"))
 loss = model[6:](Failing.apply(half)).sum()
 try:
@@ -154,19 +156,19 @@ try:
 except ValueError as error:
     print(error)
 del loss, half
-print(step(model, optimizer, 2), weights(model))
+print(step(model, parameters, 2), weights(model))
 """)
     assert "on purpose" in without.out
 
 
 OUT_OF_MEMORY = """
-model, optimizer = make()
-print(step(model, optimizer, 1))
+model, parameters = make()
+print(step(model, parameters, 1))
 try:
     torch.empty(1 << 40, device="cuda")
 except torch.OutOfMemoryError:
     print("caught")
-print(step(model, optimizer, 2), weights(model))
+print(step(model, parameters, 2), weights(model))
 """
 
 
@@ -181,9 +183,9 @@ def out_of_memory_is_caught(rig):
 def interrupted(rig):
     """Ctrl-C in the middle: Python ends itself by the same signal, so no exit handler runs, ours neither."""
     text = TRAIN + """
-model, optimizer = make()
+model, parameters = make()
 for count in range(1 << 30):
-    step(model, optimizer, count)
+    step(model, parameters, count)
     if count == 2:
         print("going", flush=True)
 """
@@ -209,13 +211,13 @@ def profiled(rig):
     """torch.profiler sees the same operators, and training has the same results."""
     same(rig, TRAIN + """
 from torch.profiler import ProfilerActivity, profile
-model, optimizer = make()
-print(step(model, optimizer, 1))
+model, parameters = make()
+print(step(model, parameters, 1))
 with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True) as seen:
-    print(step(model, optimizer, 2))
+    print(step(model, parameters, 2))
 rows = {row.key: row.count for row in seen.key_averages()}
 print(sorted((key, count) for key, count in rows.items() if key.startswith("aten::")))
-print(step(model, optimizer, 3), weights(model))
+print(step(model, parameters, 3), weights(model))
 """)
 
 

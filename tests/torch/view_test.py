@@ -10,6 +10,8 @@ from rig import ROOT, main
 
 VIEW = ["python", str(ROOT / "tests" / "torch" / "view.py")]
 FINDER = ["python", str(ROOT / "tests" / "torch" / "batch_finder.py")]
+LITTLE = ["--memory", "24MiB"]  # for a search that begins with a batch of which each layer takes 8
+SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
 MOST = 48  # MiB alive in view.py
 # Whoever keeps the freed memory decides when it is given back: the driver's pool at the next synchronisation, liboffload on request.
 KEPT_AT_WILL = (".reserved", ".free")
@@ -66,10 +68,9 @@ def uncached_counts_nothing(rig):
 def batch_size_is_found(rig):
     """A smaller batch after torch.OutOfMemoryError: without liboffload, with it and little host memory (and then nothing is left
     behind), and the first batch fits with enough of it."""
-    memory = ["--memory", "96MiB"]
-    without = rig.must(FINDER, memory).values()
-    little = rig.must(FINDER, memory, offload={"OFFLOAD_HOST_LIMIT": "140MiB"})
-    much = rig.must(FINDER, memory, offload={})
+    without = rig.must(FINDER, LITTLE, **SMALL_WORKSPACE).values()
+    little = rig.must(FINDER, LITTLE, offload={"OFFLOAD_HOST_LIMIT": "35MiB"}, **SMALL_WORKSPACE)
+    much = rig.must(FINDER, LITTLE, offload={}, **SMALL_WORKSPACE)
     found = [int(values["found"]) for values in (without, little.values(), much.values())]
     assert found[0] < found[1] < found[2] == 256, found
     assert little.values()["left"] == without["left"], (little.out, without)
@@ -80,10 +81,9 @@ def finder_by_text(rig):
     """accelerate's finder looks for another text than PyTorch's stream-ordered allocator writes, with liboffload or without; the
     first batch fits with enough host memory."""
     command = [*FINDER, "--accelerate"]
-    memory = ["--memory", "96MiB"]
-    for run in rig.run(command, memory), rig.run(command, memory, offload={"OFFLOAD_HOST_LIMIT": "140MiB"}):
+    for run in rig.run(command, LITTLE, **SMALL_WORKSPACE), rig.run(command, LITTLE, offload={"OFFLOAD_HOST_LIMIT": "35MiB"}, **SMALL_WORKSPACE):
         assert run.status == 1 and "torch.OutOfMemoryError" in run.said and run.out.count("tried") == 1, run.out + run.said
-    assert rig.must(command, memory, offload={}).values()["found"] == "256"
+    assert rig.must(command, LITTLE, offload={}, **SMALL_WORKSPACE).values()["found"] == "256"
 
 
 TESTS = [as_without, under_a_cap, limit_is_the_whole, uncached_counts_nothing, batch_size_is_found, finder_by_text]
