@@ -131,16 +131,12 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   // Enough is free in extents of other sizes, which only a wait makes fit: more of them is no use.
   const bool other_sizes =
       extents_.pool_bytes() + extents_.uncreated_bytes() >= wanted.granules * config_.granularity;
-  for (const bool waive_grace : {false, true}) {
-    // A piece comes home into its own size only. What is new can have any, so the policy's order
-    // stands; but no grace is waived in vain.
-    const bool sized = for_restore || (other_sizes && waive_grace);
-    if (make(waive_grace, sized ? wanted : kAnySize) ||
-        (!other_sizes && make(waive_grace, kAnySize)))
-      return Room::kMade;
-  }
+  // A piece comes home into its own size only. What is new can have any, so the policy's order
+  // stands.
+  if (make(false, for_restore ? wanted : kAnySize) || (!other_sizes && make(false, kAnySize)))
+    return Room::kMade;
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (other_sizes && (make(false, kAnySize) || make(true, kAnySize))) return Room::kMade;
+  if (make(false, kAnySize) || make(true, kAnySize)) return Room::kMade;
   if (wait_for_slot(lock)) return Room::kWaited;
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
