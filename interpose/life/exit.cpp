@@ -14,6 +14,7 @@
 
 #include "interpose/doors/libcuda.h"
 #include "interpose/driver/errors.h"
+#include "interpose/driver/table.h"
 #include "interpose/life/fork.h"
 #include "interpose/life/session.h"
 #include "interpose/life/start.h"
@@ -53,29 +54,21 @@ void write_summary(const Session* last, std::string_view incomplete = {}) {
   write_report(options(), facts, snapshot);
 }
 
-// Whether the parent has this library, too. Unreadable: no.
-bool preloaded_in_parent() {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/%d/maps", static_cast<int>(getppid()));
-  const int maps = open(path, O_RDONLY | O_CLOEXEC);
-  if (maps < 0) return false;
-  constexpr std::string_view kName = "/liboffload";
-  char text[4096];
-  size_t kept = 0;  // of the last piece: the name may lie across two
-  bool found = false;
-  for (ssize_t got = 0; !found && (got = read(maps, text + kept, sizeof text - kept)) > 0;) {
-    const size_t size = kept + static_cast<size_t>(got);
-    found = memmem(text, size, kName.data(), kName.size()) != nullptr;
-    kept = std::min(size, kName.size() - 1);
-    std::memmove(text, text + size - kept, kept);
+// Whether a device has its primary context.
+bool device_in_use() {
+  unsigned flags = 0;
+  int active = 0;
+  for (CUdevice device = 0;; ++device) {
+    if (real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &active) != CUDA_SUCCESS)
+      return false;
+    if (active != 0) return true;
   }
-  close(maps);
-  return found;
 }
 
 // A worker process that only loaded a library which looks for the driver has nothing to say.
 void end_of_process_without_session() {
-  if (!options().disable && !allocations_seen() && preloaded_in_parent()) return;
+  if (is_forked_child() || options().report == offload::Report::kOff) return;
+  if (!options().disable && !allocations_seen() && !device_in_use()) return;
   if (statistics().allocations.get() == 0) statistics().set_reason(Reason::no_allocations);
   write_summary(last_session());
 }
@@ -113,6 +106,26 @@ void end_of_session() {
                 counted == Worker::Counted::kNever  ? "the program ended in the middle of a call"
                 : counted == Worker::Counted::kSome ? "copies were under way when the program ended"
                                                     : "");
+}
+
+// Whether the parent has this library, too. Unreadable: no.
+bool preloaded_in_parent() {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/maps", static_cast<int>(getppid()));
+  const int maps = open(path, O_RDONLY | O_CLOEXEC);
+  if (maps < 0) return false;
+  constexpr std::string_view kName = "/liboffload";
+  char text[4096];
+  size_t kept = 0;  // of the last piece: the name may lie across two
+  bool found = false;
+  for (ssize_t got = 0; !found && (got = read(maps, text + kept, sizeof text - kept)) > 0;) {
+    const size_t size = kept + static_cast<size_t>(got);
+    found = memmem(text, size, kName.data(), kName.size()) != nullptr;
+    kept = std::min(size, kName.size() - 1);
+    std::memmove(text, text + size - kept, kept);
+  }
+  close(maps);
+  return found;
 }
 
 constinit pid_t loaded_in = 0;
