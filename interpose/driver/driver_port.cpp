@@ -267,7 +267,7 @@ uint64_t DriverPort::now_nanoseconds() {
 }
 
 Status DriverPort::set_peer(CUdevice peer, bool may_access) {
-  if (context_lost()) return Status::kOk;
+  if (context_lost() || peer == device_.device) return Status::kOk;
   const OwnCall call(device_.context);
   OwnVector<std::pair<Address, Mapping>> mapped;
   {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/driver/peers.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 
 namespace offload {
 namespace {
 
-constexpr int kMost = 64;
+constexpr int kMost = 256;
 struct Peer {
-  CUcontext memory_of = nullptr;
+  const void* memory_of = nullptr;
   CUdevice device = 0;
 };
 constinit std::mutex mutex;
@@ -16,7 +18,7 @@ constinit Peer peers[kMost]{};
 
 }  // namespace
 
-void note_peer(CUcontext memory_of, CUdevice device, bool may_access) {
+void note_peer(const void* memory_of, CUdevice device, bool may_access) {
   const std::lock_guard lock(mutex);
   for (Peer& peer : peers) {
     if (peer.memory_of == memory_of && peer.device == device) peer = {};
@@ -29,7 +31,14 @@ void note_peer(CUcontext memory_of, CUdevice device, bool may_access) {
   }
 }
 
-void for_each_peer(CUcontext memory_of, void (*tell)(CUdevice, void*), void* to) {
+bool is_peer(const void* memory_of, CUdevice device) {
+  const std::lock_guard lock(mutex);
+  return std::any_of(std::begin(peers), std::end(peers), [&](const Peer& peer) {
+    return peer.memory_of == memory_of && peer.device == device;
+  });
+}
+
+void for_each_peer(const void* memory_of, void (*tell)(CUdevice, void*), void* to) {
   Peer copy[kMost];
   {
     const std::lock_guard lock(mutex);

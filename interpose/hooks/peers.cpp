@@ -15,7 +15,7 @@ void set_access(CUcontext peer, bool may_access) {
   note_peer(peer, device, may_access);
   Session* active = session();
   if (active != nullptr && active->device.context == peer)
-    active->port.set_peer(device, may_access);
+    active->port.set_peer(device, may_access || is_peer(active->default_pool, device));
 }
 
 }  // namespace
@@ -32,6 +32,23 @@ template <Entry E>
 CUresult ctx_disable_peer_access(CUcontext peer) {
   const CUresult result = real<E>()(peer);
   if (result == CUDA_SUCCESS) set_access(peer, false);
+  return result;
+}
+
+// Ours stands for the default pool's: whoever may access that may access all of ours.
+template <Entry E>
+CUresult mem_pool_set_access(CUmemoryPool pool, const CUmemAccessDesc* given, size_t count) {
+  const CUresult result = real<E>()(pool, given, count);
+  if (result != CUDA_SUCCESS) return result;
+  Session* active = session();
+  const bool ours = active != nullptr && active->is_default_pool(pool);
+  for (size_t i = 0; i < count; ++i) {
+    if (given[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;
+    const CUdevice device = given[i].location.id;
+    const bool may_access = given[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    note_peer(pool, device, may_access);
+    if (ours) active->port.set_peer(device, may_access || is_peer(active->device.context, device));
+  }
   return result;
 }
 

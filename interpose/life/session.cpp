@@ -68,10 +68,11 @@ Status Session::open() {
   if (real<Entry::cuDeviceGetMemPool>()(&current, device.device) == CUDA_SUCCESS) {
     default_pool_is_current = current == default_pool;
   }
-  for_each_peer(
-      device.context,
-      [](CUdevice peer, void* port_of) { static_cast<DriverPort*>(port_of)->set_peer(peer, true); },
-      &port);
+  const auto let_in = [](CUdevice peer, void* port_of) {
+    static_cast<DriverPort*>(port_of)->set_peer(peer, true);
+  };
+  for_each_peer(device.context, let_in, &port);
+  if (default_pool != nullptr) for_each_peer(default_pool, let_in, &port);
   // Now, and not when there is something to do: a thread that waits inside the engine for what the
   // worker does could not start it.
   worker.start(engine, port, device.context);

@@ -106,28 +106,30 @@ void own_context(Client& client) {
   client.disperse(buffers);
 }
 
-// A second device reads buffers of the first: those that were there when access was given, some of
-// which had left, and those that came later.
-void peer_access(Client& client) {
+using Grant = CUresult (*)(Client& client, CUcontext owner);
+
+// The second device reads buffers of the first: those that were there when access was given, some
+// of which had left, and those that came later.
+void read_by_peer(Client& client, Grant grant, CUdeviceptr (*allocate)(Client&), bool first) {
   constexpr uint32_t kAll = kCrowd + 5;
-  using Enable = CUresult (*)(CUcontext, unsigned);
-  const auto enable = reinterpret_cast<Enable>(client.cuda.other("cuCtxEnablePeerAccess"));
-  CHECK(enable != nullptr);
-  std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
-  CHECK_CUDA(client.cuda.cuCtxSynchronize());
   Client other = client;
-  other.start(1);
-  const CUresult enabled = enable(client.context, 0);
-  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
-  if (enabled == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) {
-    std::puts("waived: this driver knows no peers");
-  } else {
-    CHECK_CUDA(enabled);
-    for (uint32_t i = kCrowd; i < kAll; ++i) {
-      buffers.push_back(client.allocate());
+  std::vector<CUdeviceptr> buffers;
+  const auto more = [&](uint32_t count) {
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    for (uint32_t i = static_cast<uint32_t>(buffers.size()); i < count; ++i) {
+      buffers.push_back(allocate(client));
       client.fill(buffers.back(), 1000 * i);
     }
     CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  };
+  if (!first) more(kCrowd);
+  other.start(1);
+  const CUresult granted = grant(client, client.context);
+  if (granted == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) {
+    std::puts("waived: this driver knows no peers");
+  } else {
+    CHECK_CUDA(granted);
+    more(kAll);
     CHECK_CUDA(client.cuda.cuCtxSetCurrent(other.context));
     const CUdeviceptr sum = other.allocate();
     other.fill(sum, 4);
@@ -138,10 +140,48 @@ void peer_access(Client& client) {
     }
     other.expect(sum, wanted);
     other.free(sum);
-    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
   }
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
   look_at_all(client, buffers);
   client.disperse(buffers);
+}
+
+void peer_access(Client& client) {
+  const Grant by_context = [](Client& asks, CUcontext owner) {
+    using Enable = CUresult (*)(CUcontext, unsigned);
+    const auto enable = reinterpret_cast<Enable>(asks.cuda.other("cuCtxEnablePeerAccess"));
+    CHECK(enable != nullptr);
+    return enable(owner, 0);
+  };
+  read_by_peer(
+      client, by_context, [](Client& of) { return of.allocate(); }, false);
+}
+
+// The device's pool gives access, as PyTorch asks for it.
+void read_from_pool(Client& client, bool first) {
+  const Grant by_pool = [](Client& asks, CUcontext) {
+    using SetAccess = CUresult (*)(CUmemoryPool, const CUmemAccessDesc*, size_t);
+    const auto set_access = reinterpret_cast<SetAccess>(asks.cuda.other("cuMemPoolSetAccess"));
+    CHECK(set_access != nullptr);
+    CUmemoryPool pool = nullptr;
+    CHECK_CUDA(asks.cuda.cuDeviceGetDefaultMemPool(&pool, asks.device));
+    const CUmemAccessDesc both[] = {
+        {{CU_MEM_LOCATION_TYPE_DEVICE, {asks.device}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+        {{CU_MEM_LOCATION_TYPE_DEVICE, {1}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+    return set_access(pool, both, 2);
+  };
+  const auto allocate = [](Client& of) {
+    CUdeviceptr at = 0;
+    CHECK_CUDA(of.cuda.cuMemAllocAsync(&at, kBytes, of.stream));
+    return at;
+  };
+  read_by_peer(client, by_pool, allocate, first);
+}
+void pool_access(Client& client) {
+  read_from_pool(client, false);
+}
+void pool_access_first(Client& client) {
+  read_from_pool(client, true);
 }
 
 // After an error that ends the context every call says so, as it does without liboffload, and the
@@ -194,6 +234,8 @@ const std::vector<Scenario> kLifeScenarios = {
     {"module-handles", &module_handles},
     {"own-context", &own_context},
     {"peer-access", &peer_access},
+    {"pool-access", &pool_access},
+    {"pool-access-first", &pool_access_first},
     {"sticky-error", &sticky_error},
     {"threads", &threads},
 };

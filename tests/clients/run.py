@@ -21,6 +21,8 @@ EXPECTED = {
     "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "too-much": {"lines": ["out of memory"]},
     "peer-access": {"environment": {"SIMGPU_DEVICES": "2"}},
+    "pool-access": {"environment": {"SIMGPU_DEVICES": "2"}},
+    "pool-access-first": {"environment": {"SIMGPU_DEVICES": "2"}},
     "two-devices": {"environment": {"SIMGPU_DEVICES": "2"}},
     "two-devices-two-threads": {"environment": {"SIMGPU_DEVICES": "2"}},
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
