@@ -14,7 +14,7 @@ all: configure
 help:
 	@echo 'make             builds liboffload.so and the offload command into build/'
 	@echo 'make demo        trains a small GPT with room, without, and with liboffload (GPU=real: on the real GPU)'
-	@echo 'make test        runs the tests; make soak runs the long ones too'
+	@echo 'make test        runs the tests; make soak runs the long ones too, for hours'
 	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch likewise'
 	@echo 'make bench       measures, into build/bench.json; bench-torch under PyTorch, into build/bench-torch.json'
 	@echo 'make install     installs below PREFIX=$(PREFIX)'

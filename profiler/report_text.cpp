@@ -139,13 +139,16 @@ void write_top(const Snapshot& s, Sink out) {
 
 void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink out) {
   write_head(facts, out);
-  write_peaks(snapshot, facts, out);
+  // Where nothing was looked at, there is nothing to tell.
+  const bool measured = !snapshot.reason_given || (snapshot.reason != Reason::disabled &&
+                                                   snapshot.reason != Reason::bad_options);
+  if (measured) write_peaks(snapshot, facts, out);
   if (facts.mode == Mode::kObserve) write_rehearsal(snapshot, facts, out);
   if (snapshot.copies_out > 0 || snapshot.copies_in > 0) {
     write_traffic(snapshot, out);
     write_top(snapshot, out);
   }
-  write_waits(snapshot, out);
+  if (measured) write_waits(snapshot, out);
   write_passes(snapshot, out);
   if (snapshot.verified > 0) {
     line(out, "verified", "%llu round trips, %llu of them wrong", Number{snapshot.verified},

@@ -57,7 +57,7 @@ void TransferLog::make_file() {
     return;
   }
   log_info("the list of transfers is in %s", path);
-  failed_ = !file_.write(kHeader);
+  write(kHeader);
 }
 
 void TransferLog::record(const TransferRecord& transfer) {
@@ -77,9 +77,17 @@ void TransferLog::record(const TransferRecord& transfer) {
   MutexGuard guard(mutex_);
   make_file();
   if (failed_) return;
-  // A program that closed our file, or a full disk, ends the list: half a list in a second file
-  // helps nobody.
-  failed_ = !file_.write({line, static_cast<std::size_t>(length)});
+  write({line, static_cast<std::size_t>(length)});
+}
+
+// A program that closed our file, or a full disk, ends the list: the rest in a second file helps
+// nobody.
+void TransferLog::write(std::string_view text) {
+  if (file_.write(text)) return;
+  failed_ = true;
+  log_warn(
+      "the list of transfers (OFFLOAD_TRANSFERS) ends early: the disk is full, or the program has "
+      "closed the file");
 }
 
 }  // namespace offload

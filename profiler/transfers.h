@@ -5,6 +5,7 @@
 // around one write. Allocates nothing.
 
 #include <pthread.h>
+#include <string_view>
 
 #include <cstdint>
 
@@ -40,6 +41,7 @@ class TransferLog {
 
  private:
   void make_file();
+  void write(std::string_view text);
 
   const char* pattern_ = nullptr;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;

@@ -172,6 +172,7 @@ namespace {
 
 // The end of the line about memory that ran out: what kept more from leaving, and what helps.
 void explain(const Session& session, bool too_large, std::span<char> out) {
+  const ShortText least = format_size(session.config.min_size_bytes);
   Reason reason{};
   const bool given = statistics().reason_given(&reason);
   const std::string_view sentence = given ? sentence_of(reason) : std::string_view{};
@@ -183,18 +184,27 @@ void explain(const Session& session, bool too_large, std::span<char> out) {
                   sentence.data());
   } else if (given && reason == Reason::host_memory_exhausted) {
     const ShortText limit = format_size(session.config.host_limit_bytes);
-    std::snprintf(out.data(), out.size(),
-                  "host memory for moved buffers is at its limit of %s (OFFLOAD_HOST_LIMIT)",
-                  limit.c_str());
+    std::snprintf(
+        out.data(), out.size(),
+        "host memory for moved buffers is at its limit of %s (OFFLOAD_HOST_LIMIT), a part "
+        "of which is kept free for bringing buffers back",
+        limit.c_str());
   } else if (too_large) {
     std::snprintf(out.data(), out.size(), "that is more than the limit alone (OFFLOAD_GPU_LIMIT)");
+  } else if (session.config.limit_bytes < session.config.granularity) {
+    const ShortText page = format_size(session.config.granularity);
+    std::snprintf(out.data(), out.size(),
+                  "memory is given out in pages of %s, and the limit (OFFLOAD_GPU_LIMIT) is less",
+                  page.c_str());
   } else if (statistics().host_bytes.peak() == 0) {
-    const ShortText least = format_size(session.config.min_size_bytes);
     std::snprintf(out.data(), out.size(),
                   "no buffer could leave: all are in use, or smaller than %s (OFFLOAD_MIN_SIZE)",
                   least.c_str());
   } else {
-    std::snprintf(out.data(), out.size(), "all that may move has moved");
+    std::snprintf(out.data(), out.size(),
+                  "all that may move has moved; what stays is in use, or smaller than %s "
+                  "(OFFLOAD_MIN_SIZE)",
+                  least.c_str());
   }
 }
 

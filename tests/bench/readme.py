@@ -59,7 +59,8 @@ def numbers_section(measures):
     return (numbers_table(measures) +
             "\nMeasured on a driver whose calls do nothing; the training run on the simulated GPU, in "
             f"{last['counted']} ({last['statistic']}, {last['pairs']} of them, spread "
-            f"{100 * last['spread']:.1f} %). No GPU has been measured yet.\n")
+            f"{100 * last['spread']:.1f} %), where parked memory replaces the simulated driver's own pool, which is slower. "
+            "No GPU has been measured yet.\n")
 
 
 def check(text, build):

@@ -51,6 +51,17 @@ TEST_F(Transfers, WritesALinePerCopy) {
             "1.600000,in,7,50000000,,100\n");
 }
 
+TEST_F(Transfers, AFullDiskEndsTheListAndIsSaid) {
+  static std::string said;
+  said.clear();
+  set_log_sink([](std::string_view text) { said += text; });
+  log_->set_file("/dev/full");
+  for (int i = 0; i < 3; ++i) log_->record({1500000000, Direction::kOut, 7, 50000000, 2000000, 99});
+  set_log_sink(nullptr);
+  EXPECT_NE(said.find("ends early: the disk is full"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
 TEST_F(Transfers, AListWithoutTransfersIsEmpty) {
   log_->set_file(pattern_.c_str());
   log_->open();
