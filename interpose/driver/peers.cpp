@@ -32,6 +32,7 @@ void note_peer(const void* memory_of, CUdevice device, bool may_access) {
 }
 
 bool is_peer(const void* memory_of, CUdevice device) {
+  if (memory_of == nullptr) return false;  // as empty entries have it
   const std::lock_guard lock(mutex);
   return std::any_of(std::begin(peers), std::end(peers), [&](const Peer& peer) {
     return peer.memory_of == memory_of && peer.device == device;
@@ -39,6 +40,7 @@ bool is_peer(const void* memory_of, CUdevice device) {
 }
 
 void for_each_peer(const void* memory_of, void (*tell)(CUdevice, void*), void* to) {
+  if (memory_of == nullptr) return;
   Peer copy[kMost];
   {
     const std::lock_guard lock(mutex);

@@ -7,7 +7,7 @@
 
 namespace offload {
 
-// `memory_of`: the handle of the context or the pool.
+// `memory_of`: the handle of the context or the pool; null is nobody's.
 void note_peer(const void* memory_of, CUdevice device, bool may_access);
 bool is_peer(const void* memory_of, CUdevice device);
 // Calls `tell` for each device that may access that memory.

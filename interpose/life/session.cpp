@@ -72,7 +72,7 @@ Status Session::open() {
     static_cast<DriverPort*>(port_of)->set_peer(peer, true);
   };
   for_each_peer(device.context, let_in, &port);
-  if (default_pool != nullptr) for_each_peer(default_pool, let_in, &port);
+  for_each_peer(default_pool, let_in, &port);
   // Now, and not when there is something to do: a thread that waits inside the engine for what the
   // worker does could not start it.
   worker.start(engine, port, device.context);
