@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from fits import QUICK_TRAIN, TRAIN, CannotMeasure, Fits
+from fits import CannotMeasure, Fits
 
 # Name: unit, target (at most), what it is.
 MEASURES = {
@@ -76,7 +76,7 @@ def instructions(build, name):
 
 def measure(build, quick):
     values = hook_costs(build, quick)
-    fits = Fits(build, QUICK_TRAIN if quick else TRAIN)
+    fits = Fits(build, quick)
     values["fits_time_ratio"], how = fits.ratio(0, 1) if quick else fits.ratio(FITS_SECONDS)
     if set(values) != set(MEASURES):
         raise CannotMeasure(f"measured {sorted(values)}, wanted {sorted(MEASURES)}")
@@ -101,7 +101,7 @@ def print_table(measures):
         print(f"{row['name']:<28} {value:>9}  {target:>7}{verdict:<8}  {count:>18}  {MEASURES[row['name']][2]}")
     last = measures[-1]
     print(f"{last['name']} from {last['counted']}: {last['statistic']}, {last['pairs']} of them, "
-          f"spread {100 * last['spread']:.2f} %.")
+          f"spread {100 * last['spread']:.2g} %.")
 
 
 def main():

@@ -42,7 +42,7 @@ def options_table(build):
 
 
 def written(value, unit):
-    return f"{value:.3f}" if unit == "ratio" else f"{value:.0f} {unit}"
+    return f"{value:.4f}" if unit == "ratio" else f"{value:.0f} {unit}"
 
 
 def numbers_table(measures):
@@ -59,7 +59,7 @@ def numbers_section(measures):
     return (numbers_table(measures) +
             "\nMeasured on a driver whose calls do nothing; the training run on the simulated GPU, in "
             f"{last['counted']} ({last['statistic']}, {last['pairs']} of them, spread "
-            f"{100 * last['spread']:.1f} %), where parked memory replaces the simulated driver's own pool, which is slower. "
+            f"{100 * last['spread']:.1g} %), start and end included; what the operating system does for it is not counted. "
             "No GPU has been measured yet.\n")
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,15 @@ class Statistics(unittest.TestCase):
         self.assertEqual(fits.events_of("# started\n\n8123,,instructions:u,100,100.00,,\n"), 8123)
         self.assertIsNone(fits.events_of("<not supported>,,instructions:u,0,100.00,,\n"))
         self.assertIsNone(fits.events_of(""))
+
+    @unittest.skipIf(shutil.which("valgrind") is None, "no valgrind")
+    def test_instructions_are_the_same_again(self):
+        fit = fits.Fits(BUILD, event="no-such-event")
+        self.assertEqual(fit.counted, fits.VALGRIND)
+        fit.command = [fit.command[0], "--quiet", *fits.QUICK_TRAIN]
+        first, again, preloaded = fit.cost(False), fit.cost(False), fit.cost(True)
+        self.assertAlmostEqual(first / again, 1, places=3)
+        self.assertGreater(preloaded, first)
 
 
 if __name__ == "__main__":
