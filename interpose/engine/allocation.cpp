@@ -100,7 +100,7 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   statistics_.rounding_waste_bytes.add(block_bytes - bytes);
   // The block keeps its fence, as a buffer keeps its fill: who frees it knows of its own work only.
   if (!streams_.passed(block.fence)) order_new_owner(Fence(block.fence), stream, lock);
-  relieve_pressure();
+  relieve_pressure(lock);
   return Status::kOk;
 }
 
@@ -192,7 +192,7 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   }
   born(*buffer, bytes, stream, lock);
   *out = buffer->address;
-  relieve_pressure();
+  relieve_pressure(lock);
   return Status::kOk;
 }
 

@@ -197,11 +197,11 @@ class Engine {
   uint64_t evict(Buffer& buffer, bool waive_grace, bool for_restore);
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                    std::optional<Event>* begin);
-  Slot* take_slot(uint32_t granules, bool for_restore);
+  bool pin_lacking(Lock& lock);
   size_t choose_victims(bool waive_grace);
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore,
                           Wanted wanted = kAnySize);
-  void relieve_pressure();
+  void relieve_pressure(Lock& lock);
   void cancel(Buffer& buffer);
   bool hand_over(Buffer& buffer, uint32_t piece, bool even_pinned = false);
   bool hand_over_oldest(bool even_pinned, Wanted wanted = kAnySize);
@@ -366,6 +366,8 @@ class Engine {
   bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
 
+  Lacking lacking_;       // why the last attempt to evict stopped
+  bool pinning_ = false;  // a thread pins host memory, without the mutex
   OwnVector<Candidate> candidates_;  // scratch
   OwnVector<uint32_t> order_;
 };

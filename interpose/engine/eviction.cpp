@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RES to EVG, EVG back to RES, EVG to HOST. All under the mutex; nothing here waits on the host.
+// RES to EVG, EVG back to RES, EVG to HOST. All under the mutex; nothing here waits for the GPU.
 
 #include <algorithm>
+#include <utility>
 
 #include "interpose/engine/engine.h"
 
@@ -91,8 +92,8 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
   std::optional<Event> begin;
   for (Piece& piece : buffer.pieces) {
     if (piece.state != PieceState::kResident) continue;
-    if (!evict_piece(buffer, piece, leave, for_restore, &begin)) continue;
-    bytes += bytes_of(piece);
+    if (evict_piece(buffer, piece, leave, for_restore, &begin)) bytes += bytes_of(piece);
+    if (lacking_.granules != 0) break;
   }
   if (bytes != 0) {
     transfers_.end(Lane::kOut, *begin, buffer, bytes);
@@ -108,9 +109,10 @@ uint64_t Engine::evict(Buffer& buffer, bool waive_grace, bool for_restore) {
 // no slot leaves nothing on the lane.
 bool Engine::evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                          std::optional<Event>* begin) {
-  Slot* slot = take_slot(piece.granules, for_restore);
+  Slot* slot = slots_.take(piece.granules, for_restore, &lacking_);
   if (slot == nullptr) {
-    if (slots_.at_limit(piece.granules)) statistics_.set_reason(Reason::host_memory_exhausted);
+    if (lacking_.granules == 0 && slots_.at_limit(piece.granules))
+      statistics_.set_reason(Reason::host_memory_exhausted);
     return false;
   }
   const StreamIndex out = streams_.lane(Lane::kOut);
@@ -206,16 +208,29 @@ bool Engine::hand_over_oldest(bool even_pinned, Wanted wanted) {
   return false;
 }
 
-// Pinning host memory is slow, and whoever launches waits for it.
-Slot* Engine::take_slot(uint32_t granules, bool for_restore) {
-  if (slots_.ready(granules)) return slots_.take(granules, for_restore);
+// Pins what the last attempt to evict lacked. That is slow, so the mutex is let go; who comes for
+// the same meanwhile waits for it. True: start over.
+bool Engine::pin_lacking(Lock& lock) {
+  const Lacking lacking = std::exchange(lacking_, {});
+  if (lacking.granules == 0) return false;
   const uint64_t begin = port_.now_nanoseconds();
-  const uint64_t pinned = slots_.pinned_bytes();
-  Slot* slot = slots_.take(granules, for_restore);
-  if (slots_.pinned_bytes() != pinned) {
-    statistics_.waited(HostWait::slots, port_.now_nanoseconds() - begin);
+  Slots::Growth growth;
+  if (pinning_) {
+    while (pinning_) look_again(lock);
+  } else if (slots_.begin(lacking, &growth)) {
+    pinning_ = true;
+    ++let_go_;
+    lock.unlock();
+    slots_.pin(&growth);
+    lock.lock();
+    slots_.end(&growth);
+    pinning_ = false;
+    changed_.notify_all();
+  } else {
+    return true;
   }
-  return slot;
+  statistics_.waited(HostWait::slots, port_.now_nanoseconds() - begin);
+  return true;
 }
 
 uint64_t Engine::owned_bytes() const {
@@ -238,13 +253,15 @@ size_t Engine::choose_victims(bool waive_grace) {
   return policy_.choose_victims(candidates_, ~uint64_t{0}, streams_.ops(), order_);
 }
 
-// Starts evictions until `bytes` of the wanted size are on their way out or nothing is left to
-// take. Victims that turn out not to be able to leave are skipped.
+// Starts evictions until `bytes` of the wanted size are on their way out, nothing is left to take,
+// or host memory has to be pinned first (lacking_). Victims that turn out not to be able to leave
+// are skipped.
 uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore, Wanted wanted) {
+  lacking_ = {};
   if (!may_move() || !policy_.moves()) return 0;
   uint64_t leaving = 0;
   const size_t chosen = choose_victims(waive_grace);
-  for (size_t i = 0; i < chosen && leaving < bytes; ++i) {
+  for (size_t i = 0; i < chosen && leaving < bytes && lacking_.granules == 0; ++i) {
     Buffer& victim = *live_[order_[i]];
     const uint64_t served = resident_bytes(victim, wanted);
     if (served != 0) leaving += std::min(served, evict(victim, waive_grace, for_restore));
@@ -252,18 +269,20 @@ uint64_t Engine::evict_at_least(uint64_t bytes, bool waive_grace, bool for_resto
   return leaving;
 }
 
-// The watermark: makes room before anybody has to wait for it.
-void Engine::relieve_pressure() {
+// The watermark: makes room before anybody has to wait for it. May let the mutex go.
+void Engine::relieve_pressure(Lock& lock) {
   if (rehearsing()) [[unlikely]]
     return rehearse_room();
-  if (!may_move() || !policy_.moves()) return;
-  const uint64_t wanted =
-      policy_.bytes_to_free({.total_bytes = extents_.limit_bytes(), .mapped_bytes = owned_bytes()});
-  pressure_.store(wanted != 0, std::memory_order_relaxed);
-  if (wanted == 0 || streams_.ops() < quiet_until_op_) return;
-  if (evict_at_least(wanted, false, false) == 0) {
-    quiet_until_op_ = streams_.ops() + config_.grace_ops / 4 + 1;
-  }
+  do {
+    if (!may_move() || !policy_.moves()) return;
+    const uint64_t wanted = policy_.bytes_to_free(
+        {.total_bytes = extents_.limit_bytes(), .mapped_bytes = owned_bytes()});
+    pressure_.store(wanted != 0, std::memory_order_relaxed);
+    if (wanted == 0 || streams_.ops() < quiet_until_op_) return;
+    if (evict_at_least(wanted, false, false) == 0 && lacking_.granules == 0) {
+      quiet_until_op_ = streams_.ops() + config_.grace_ops / 4 + 1;
+    }
+  } while (pin_lacking(lock));
 }
 
 }  // namespace offload

@@ -14,8 +14,8 @@ bool Engine::give_way(uint64_t bytes) {
   while (given() < bytes) {
     if (extents_.pool_bytes() != 0 && destroy_pooled(true, lock)) continue;
     if (reclaim_parked(nullptr) || reclaim_empty_slab() || hand_over_oldest(false)) continue;
-    if (evict_at_least(bytes - given(), false, false) != 0) continue;
-    if (evict_at_least(bytes - given(), true, false) != 0) continue;
+    if (evict_at_least(bytes - given(), false, false) != 0 || pin_lacking(lock)) continue;
+    if (evict_at_least(bytes - given(), true, false) != 0 || pin_lacking(lock)) continue;
     break;
   }
   if (given() == 0) return false;

@@ -61,7 +61,7 @@ Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
   if (pins.overflow.load(std::memory_order_relaxed)) {
     for (Buffer* buffer : live_) order_behind_fill(*buffer, stream);
   }
-  relieve_pressure();
+  relieve_pressure(lock);
   return Status::kOk;
 }
 

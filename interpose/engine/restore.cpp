@@ -109,7 +109,12 @@ Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* s
   if (Extent* shown = piece.shown; shown != nullptr) {
     if (Buffer* owner = shown->owner; owner != nullptr) {
       const uint32_t index = shown->piece;
+      lacking_ = {};
       if (may_move() && evictable(*owner, false)) evict(*owner, false, true);
+      if (pin_lacking(lock)) {
+        *status = Status::kNotReady;
+        return nullptr;
+      }
       if (owner->pieces[index].state == PieceState::kLeaving) hand_over(*owner, index);
     }
     // A freed buffer whose memory is kept has it: cheaper than to wait.

@@ -124,19 +124,24 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   const Wanted wanted{extents_.fitting(granules), for_restore};
   const uint64_t bytes = granules * config_.granularity;
   const auto make = [&](bool waive_grace, Wanted size) {
-    return hand_over_oldest(served, size) ||
-           (evict_at_least(bytes, waive_grace, for_restore, size) != 0 &&
-            hand_over_oldest(served, size));
+    if (hand_over_oldest(served, size)) return Room::kMade;
+    if (evict_at_least(bytes, waive_grace, for_restore, size) != 0 &&
+        hand_over_oldest(served, size))
+      return Room::kMade;
+    return pin_lacking(lock) ? Room::kWaited : Room::kNone;
   };
   // Enough is free in extents of other sizes, which only a wait makes fit: more of them is no use.
   const bool other_sizes =
       extents_.pool_bytes() + extents_.uncreated_bytes() >= wanted.granules * config_.granularity;
   // A piece comes home into its own size only. What is new can have any, so the policy's order
   // stands.
-  if (make(false, for_restore ? wanted : kAnySize) || (!other_sizes && make(false, kAnySize)))
-    return Room::kMade;
+  Room room = make(false, for_restore ? wanted : kAnySize);
+  if (room == Room::kNone && !other_sizes) room = make(false, kAnySize);
+  if (room != Room::kNone) return room;
   if (reshape(granules, true, lock)) return Room::kWaited;
-  if (make(false, kAnySize) || make(true, kAnySize)) return Room::kMade;
+  room = make(false, kAnySize);
+  if (room == Room::kNone) room = make(true, kAnySize);
+  if (room != Room::kNone) return room;
   if (wait_for_slot(lock)) return Room::kWaited;
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;

@@ -28,107 +28,151 @@ OwnDeque<Slot*>& Slots::list(uint32_t granules) {
   return free_[std::countr_zero(granules)];
 }
 
-Slot* Slots::make(uint32_t granules, Address pinned, Address block) {
-  const uint64_t bytes = granules * granularity_;
-  Slot fresh;
-  fresh.granules = granules;
-  fresh.home = pinned;
-  fresh.block = block;
-  if (mappable_) {
-    fresh.home = homes_.take(granules);
-    if (fresh.home == 0) return nullptr;
-    Status status = port_.create(Place::kHost, bytes, &fresh.handle);
-    if (status == Status::kOk) {
-      status = port_.map(fresh.home, bytes, fresh.handle, Place::kHost, true);
-      if (status != Status::kOk) port_.release(fresh.handle);
-    }
-    if (status != Status::kOk) {
-      homes_.give_back(fresh.home, granules);
-      return nullptr;
-    }
-  }
-  pinned_ += bytes;
-  free_granules_ += granules;
-  statistics_.pinned_bytes.add(bytes);
-  return own_new<Slot>(fresh);
-}
-
 // How many of `count` slots of `bytes` may be pinned beside what other processes have.
 uint64_t Slots::allowed(uint64_t count, uint64_t bytes) {
   return share_ == nullptr ? count : share_->take(count * bytes, bytes) / bytes;
 }
 
-// Pins a chunk's worth of slots of this size, or what still fits. A system that refused is asked
-// again only now and then, unless the caller insists.
-bool Slots::grow(uint32_t granules, bool insist) {
-  const uint64_t bytes = granules * granularity_;
-  if (!room_for(bytes)) return false;
-  if (host_full_ && !insist && ++refused_growths_ % kAskAgain != 0) return false;
-  const bool refused_before = host_full_;
-  host_full_ = false;
-  const uint64_t wanted = refused_before ? 1 : std::max<uint64_t>(1, chunk_ / bytes);
-  const uint64_t count = allowed(std::min(wanted, (limit_ - pinned_) / bytes), bytes);
-  if (count == 0) {
-    host_full_ = true;
+// A system that refused is asked again only now and then, unless the caller insists.
+bool Slots::may_pin(uint32_t granules, bool insist) {
+  if (!room_for(granules * granularity_)) return false;
+  return !host_full_ || (insist && !in_vain_) || ++refused_growths_ % kAskAgain == 0;
+}
+
+// Whether so much more may be pinned once that was given back. A system that refuses more than it
+// gave may give as much again.
+bool Slots::enough_given(uint64_t given, uint64_t bytes) const {
+  return pinned_ - given + bytes <= limit_ && (!host_full_ || given >= bytes);
+}
+
+bool Slots::can_make_way(uint64_t bytes) {
+  if (!mappable_ || bytes > limit_) return false;
+  uint64_t given = 0;
+  for (const OwnDeque<Slot*>& slots : free_) {
+    for (Slot* slot : slots) {
+      if (streams_.passed(slot->fence)) given += slot->granules * granularity_;
+    }
+  }
+  return given != 0 && enough_given(given, bytes);
+}
+
+void Slots::make_way(uint64_t bytes, OwnVector<Slot*>* back) {
+  uint64_t given = 0;
+  for (OwnDeque<Slot*>& slots : free_) {
+    for (size_t left = slots.size(); left > 0 && !enough_given(given, bytes); --left) {
+      Slot* slot = slots.front();
+      slots.pop_front();
+      if (!streams_.passed(slot->fence)) {
+        slots.push_back(slot);
+        continue;
+      }
+      given += slot->granules * granularity_;
+      free_granules_ -= slot->granules;
+      back->push_back(slot);
+    }
+  }
+  pinned_ -= given;
+  if (share_ != nullptr) share_->give(given);
+}
+
+// A chunk's worth of slots, or what still fits.
+bool Slots::begin(const Lacking& lacking, Growth* growth) {
+  const uint64_t bytes = lacking.granules * granularity_;
+  growth->granules = lacking.granules;
+  growth->generation = generation_;
+  growth->refused_before = host_full_;
+  if (lacking.make_way) make_way(bytes, &growth->back);
+  if (room_for(bytes)) {
+    const uint64_t wanted = host_full_ ? 1 : std::max<uint64_t>(1, chunk_ / bytes);
+    growth->count = allowed(std::min(wanted, (limit_ - pinned_) / bytes), bytes);
+    if (growth->count == 0) host_full_ = in_vain_ = true;  // others have it
+  }
+  for (uint64_t i = 0; mappable_ && i < growth->count; ++i) {
+    const Address home = homes_.take(growth->granules);
+    if (home == 0) break;
+    growth->homes.push_back(home);
+  }
+  return growth->count != 0 || !growth->back.empty();
+}
+
+bool Slots::make_one(Growth* growth, Address home) const {
+  const uint64_t bytes = growth->granules * granularity_;
+  Slot fresh;
+  fresh.granules = growth->granules;
+  fresh.home = home;
+  if (port_.create(Place::kHost, bytes, &fresh.handle) != Status::kOk) return false;
+  if (port_.map(home, bytes, fresh.handle, Place::kHost, true) != Status::kOk) {
+    port_.release(fresh.handle);
     return false;
   }
-  Address block = 0;
-  if (!mappable_ && port_.allocate_pinned(count * bytes, &block) != Status::kOk) {
-    host_full_ = true;
+  growth->made.push_back(fresh);
+  return true;
+}
+
+void Slots::pin(Growth* growth) const {
+  for (Slot* slot : growth->back) {
+    if (port_.unmap(slot->home, slot->granules * granularity_) != Status::kOk) continue;
+    port_.release(slot->handle);
+    slot->handle = 0;
   }
-  uint64_t made = 0;
-  for (; made < count && !host_full_; ++made) {
-    Slot* slot = make(granules, block + made * bytes, block);
-    if (slot == nullptr) {
-      host_full_ = true;
-      break;
+  if (mappable_) {
+    for (const Address home : growth->homes) {
+      if (!make_one(growth, home)) break;
     }
-    list(granules).push_back(slot);
+    return;
   }
-  if (share_ != nullptr && made != count) share_->give((count - made) * bytes);
-  if (host_full_ && !refused_before) {
+  const uint64_t bytes = growth->granules * granularity_;
+  Address block = 0;
+  if (port_.allocate_pinned(growth->count * bytes, &block) != Status::kOk) return;
+  for (uint64_t i = 0; i < growth->count; ++i) {
+    Slot fresh;
+    fresh.granules = growth->granules;
+    fresh.home = block + i * bytes;
+    fresh.block = block;
+    growth->made.push_back(fresh);
+  }
+}
+
+// One that the driver would not unmap stays.
+void Slots::gave_back(Slot* slot) {
+  const uint64_t bytes = slot->granules * granularity_;
+  if (slot->handle != 0) {
+    if (share_ != nullptr) share_->take(bytes, bytes);
+    pinned_ += bytes;
+    free_granules_ += slot->granules;
+    list(slot->granules).push_back(slot);
+    return;
+  }
+  homes_.give_back(slot->home, slot->granules);
+  statistics_.pinned_bytes.subtract(bytes);
+  slot->~Slot();
+  own_free(slot);
+}
+
+void Slots::end(Growth* growth) {
+  const uint64_t bytes = growth->granules * granularity_;
+  for (Slot* slot : growth->back) gave_back(slot);
+  for (size_t i = growth->made.size(); i < growth->homes.size(); ++i)
+    homes_.give_back(growth->homes[i], growth->granules);
+  const bool gone = !mappable_ && growth->generation != generation_;  // with its context
+  if (gone) growth->made.clear();
+  const uint64_t made = growth->made.size();
+  for (const Slot& slot : growth->made) list(growth->granules).push_back(own_new<Slot>(slot));
+  pinned_ += made * bytes;
+  free_granules_ += made * growth->granules;
+  statistics_.pinned_bytes.add(made * bytes);
+  if (share_ != nullptr && made != growth->count) share_->give((growth->count - made) * bytes);
+  if (gone || growth->count == 0) return;
+  in_vain_ = made == 0;
+  // Where it gave no more than it got back, it is as full as before.
+  host_full_ = made != growth->count || (growth->refused_before && !growth->back.empty());
+  if (made != growth->count && !growth->refused_before) {
     const ShortText pinned = format_size(pinned_);
     log_warn(
         "the system pins no more host memory than %s: buffers stay on the GPU beyond that, and "
         "out-of-memory may follow; a smaller OFFLOAD_HOST_LIMIT avoids the attempt",
         pinned.c_str());
   }
-  return made != 0;
-}
-
-bool Slots::ready(uint32_t granules) const {
-  return !free_[std::countr_zero(granules)].empty();
-}
-
-// Back to the system. False: the driver would not, and the slot stays.
-bool Slots::drop(Slot* slot) {
-  const uint64_t bytes = slot->granules * granularity_;
-  if (port_.unmap(slot->home, bytes) != Status::kOk) return false;
-  port_.release(slot->handle);
-  homes_.give_back(slot->home, slot->granules);
-  pinned_ -= bytes;
-  free_granules_ -= slot->granules;
-  statistics_.pinned_bytes.subtract(bytes);
-  if (share_ != nullptr) share_->give(bytes);
-  slot->~Slot();
-  own_free(slot);
-  return true;
-}
-
-// Free slots of other sizes go back to the system until `bytes` more may be pinned. One that
-// refuses more than it gave may give as much again.
-bool Slots::shrink(uint64_t bytes) {
-  if (!mappable_ || bytes > limit_) return false;
-  const uint64_t before = pinned_;
-  const auto enough = [&] { return room_for(bytes) && (!host_full_ || before - pinned_ >= bytes); };
-  for (OwnDeque<Slot*>& slots : free_) {
-    for (size_t left = slots.size(); left > 0 && !enough(); --left) {
-      Slot* slot = slots.front();
-      slots.pop_front();
-      if (!streams_.passed(slot->fence) || !drop(slot)) slots.push_back(slot);
-    }
-  }
-  return enough();
 }
 
 // Halves a larger free slot of a pinned block.
@@ -173,28 +217,33 @@ bool Slots::join(uint32_t granules) {
   return !list(granules).empty();
 }
 
-// Whether the reserve is still pinned and free once a slot of this size is taken; grows for it.
-bool Slots::keep_reserve(uint32_t granules) {
-  if (!holds(Clause::kRestoreReserve)) return true;
+// Whether the reserve would no longer be pinned and free once a slot of this size is taken.
+bool Slots::lacks_reserve(uint32_t granules, Lacking* lacking) {
+  if (!holds(Clause::kRestoreReserve)) return false;
   const uint64_t wanted = granules + reserve_bytes() / granularity_;
-  while (free_granules_ < wanted) {
-    if (grow(largest_, false)) continue;
-    const uint64_t missing = std::bit_floor(wanted - free_granules_);
-    if (!grow(static_cast<uint32_t>(std::min<uint64_t>(missing, largest_)), false)) return false;
+  if (free_granules_ >= wanted) return false;
+  const auto missing =
+      static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(wanted - free_granules_), largest_));
+  for (const uint32_t size : {largest_, missing}) {
+    if (lacking->granules == 0 && may_pin(size, false)) lacking->granules = size;
   }
   return true;
 }
 
-Slot* Slots::take(uint32_t granules, bool for_restore) {
-  if (!for_restore && !keep_reserve(granules)) return nullptr;
+Slot* Slots::take(uint32_t granules, bool for_restore, Lacking* lacking) {
+  *lacking = {};
+  if (!for_restore && lacks_reserve(granules, lacking)) return nullptr;
   OwnDeque<Slot*>& same = list(granules);
-  if (same.empty() && !cut(granules) && !grow(granules, for_restore) && !join(granules) &&
-      shrink(granules * granularity_)) {
-    const bool refused = host_full_;
-    grow(granules, true);
-    host_full_ = host_full_ || refused;  // it gave what it got back
+  if (same.empty() && !cut(granules)) {
+    if (may_pin(granules, for_restore)) {
+      *lacking = {granules, false};
+      return nullptr;
+    }
+    if (!join(granules)) {
+      if (can_make_way(granules * granularity_)) *lacking = {granules, true};
+      return nullptr;
+    }
   }
-  if (same.empty()) return nullptr;
   Slot* slot = same.front();
   same.pop_front();
   free_granules_ -= granules;
@@ -211,6 +260,7 @@ bool Slots::blocked(Fence* fence) {
 
 void Slots::put(Slot* slot, const Fence& fence) {
   slot->mapped = false;
+  in_vain_ = false;
   if (holds(Clause::kSlotKeepsFence)) {
     slot->fence = fence;
   } else {
@@ -233,6 +283,7 @@ void Slots::context_gone() {
   if (share_ != nullptr) share_->give(pinned_);
   pinned_ = 0;
   free_granules_ = 0;
+  ++generation_;
 }
 
 }  // namespace offload

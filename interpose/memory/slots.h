@@ -20,6 +20,12 @@
 
 namespace offload {
 
+// Why take() had no slot: host memory that is not pinned yet.
+struct Lacking {
+  uint32_t granules = 0;  // of each slot to be pinned; 0: it is not for lack of that
+  bool make_way = false;  // free slots of other sizes go back to the system first
+};
+
 class Slots {
  public:
   Slots(Port& port, Streams& streams, Statistics& statistics);
@@ -29,15 +35,29 @@ class Slots {
   // Other processes pin host memory, too. Before the first take(); null: they are not asked about.
   void share_with(HostShare* share) { share_ = share; }
 
-  // A free slot of this size, whose fence is for the caller to wait for. Null: the limit is
-  // reached, or the reserve is, and this is not `for_restore`. Pins memory if none is free: slow.
-  Slot* take(uint32_t granules, bool for_restore);
+  // A free slot of this size, whose fence is for the caller to wait for. Null: see `lacking`; or the
+  // limit is reached, or the reserve is, and this is not `for_restore`.
+  Slot* take(uint32_t granules, bool for_restore, Lacking* lacking);
   void put(Slot* slot, const Fence& fence);
+
+  // Pins what was lacking. That is slow, so it is done without the mutex; begin and end are under
+  // it, and there is one Growth at a time. begin: false if there is nothing to be had after all.
+  struct Growth {
+    uint32_t granules = 0;
+    uint64_t count = 0;
+    bool refused_before = false;
+    uint64_t generation = 0;
+    OwnVector<Slot*> back;     // to the system, first
+    OwnVector<Address> homes;  // of those to be made
+    OwnVector<Slot> made;
+  };
+  bool begin(const Lacking& lacking, Growth* growth);
+  void pin(Growth* growth) const;
+  void end(Growth* growth);
+
   // Whether take() would have had a slot, had the work on free slots of other sizes passed; waiting
   // for `fence` helps.
   bool blocked(Fence* fence);
-  // Whether take() need not pin memory first.
-  bool ready(uint32_t granules) const;
   // Pinned blocks died with their context. No slot is in use.
   void context_gone();
 
@@ -58,13 +78,15 @@ class Slots {
   static constexpr int kSizes = 5;
   static constexpr uint32_t kAskAgain = 64;  // refused growths until the system is asked again
   OwnDeque<Slot*>& list(uint32_t granules);
-  bool grow(uint32_t granules, bool insist);
-  Slot* make(uint32_t granules, Address pinned, Address block);
-  bool drop(Slot* slot);
-  bool shrink(uint64_t bytes);
+  bool lacks_reserve(uint32_t granules, Lacking* lacking);
+  bool may_pin(uint32_t granules, bool insist);
+  bool enough_given(uint64_t given, uint64_t bytes) const;
+  bool can_make_way(uint64_t bytes);
+  void make_way(uint64_t bytes, OwnVector<Slot*>* back);
+  bool make_one(Growth* growth, Address home) const;
+  void gave_back(Slot* slot);
   bool cut(uint32_t granules);
   bool join(uint32_t granules);
-  bool keep_reserve(uint32_t granules);
   bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
 
   uint64_t allowed(uint64_t count, uint64_t bytes);
@@ -80,6 +102,8 @@ class Slots {
   uint64_t chunk_ = 0;
   bool mappable_ = true;
   bool host_full_ = false;  // the system would not pin more, or others have it
+  bool in_vain_ = false;    // nor would it for who insisted, and nothing has come back since
+  uint64_t generation_ = 0;
   uint32_t refused_growths_ = 0;
   uint64_t pinned_ = 0;
   uint64_t free_granules_ = 0;

@@ -47,8 +47,8 @@ Buffer* EngineTest::buffer_at(Engine& engine, Address address) {
 }
 
 void EngineTest::relieve_pressure(Engine& engine) {
-  const Engine::Lock lock(engine.mutex_);
-  engine.relieve_pressure();
+  Engine::Lock lock(engine.mutex_);
+  engine.relieve_pressure(lock);
 }
 
 std::string EngineTest::dump_unlocked(Engine& engine) {
