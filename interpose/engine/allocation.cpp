@@ -84,7 +84,7 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     Fence fence;
     for (const Extent* extent : extents) fence.add(extent->fence);
     const Address address = window_.take(granules);
-    if (address == 0 || !map_all(address, granules, extents)) {
+    if (address == 0 || !map_all(address, granules, extents, lock)) {
       for (Extent* extent : extents) put_back(extent, extent->fence);
       return Status::kOutOfMemory;
     }
@@ -105,32 +105,37 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
 }
 
 // All or nothing; without it, the address is given back.
-bool Engine::map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents) {
+bool Engine::map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents,
+                     Lock& lock) {
   AddressJob undo;  // what the driver would not unmap again is the worker's
   undo.address = address;
   undo.granules = granules;
-  Address at = address;
-  for (size_t i = 0; i < extents.size(); ++i) {
-    const uint64_t bytes = extents_.bytes_of(*extents[i]);
-    if (timed_map(at, bytes, extents[i]->handle, Place::kDevice) == Status::kOk) {
-      at += bytes;
-      continue;
+  const bool mapped = without_mutex(lock, [&] {
+    Address at = address;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      const uint64_t bytes = extents_.bytes_of(*extents[i]);
+      if (timed_map(at, bytes, extents[i]->handle, Place::kDevice) == Status::kOk) {
+        at += bytes;
+        continue;
+      }
+      statistics_.driver_errors.add();
+      while (i-- > 0) {
+        at -= extents_.bytes_of(*extents[i]);
+        if (timed_unmap(at, extents_.bytes_of(*extents[i])) == Status::kOk) continue;
+        undo.shown.push_back({at, extents_.bytes_of(*extents[i]), extents[i], nullptr});
+      }
+      return false;
     }
-    statistics_.driver_errors.add();
-    while (i-- > 0) {
-      at -= extents_.bytes_of(*extents[i]);
-      if (timed_unmap(at, extents_.bytes_of(*extents[i])) == Status::kOk) continue;
-      ++extents[i]->shown_elsewhere;
-      undo.shown.push_back({at, extents_.bytes_of(*extents[i]), extents[i], nullptr});
-    }
-    if (undo.shown.empty()) {
-      window_.give_back(address, granules);
-    } else {
-      leave_address(std::move(undo));
-    }
-    return false;
+    return true;
+  });
+  if (mapped) return true;
+  for (const AddressJob::Shown& shown : undo.shown) ++shown.extent->shown_elsewhere;
+  if (undo.shown.empty()) {
+    window_.give_back(address, granules);
+  } else {
+    leave_address(std::move(undo));
   }
-  return true;
+  return false;
 }
 
 Buffer* Engine::new_buffer() {
@@ -164,7 +169,7 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     OwnVector<Extent*> extents;
     if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
     const Address address = window_.take(granules);
-    if (address == 0 || !map_all(address, granules, extents)) {
+    if (address == 0 || !map_all(address, granules, extents, lock)) {
       for (Extent* extent : extents) {
         put_back(extent, holds(Clause::kFailedMapKeepsFence) ? Fence(extent->fence) : Fence());
       }

@@ -47,7 +47,7 @@ void Engine::context_gone() {
   while (Extent* extent = extents_.find(
              [](const Extent& candidate) { return candidate.shown_elsewhere == 0; })) {
     extents_.take(extent);
-    if (!extents_.destroy(extent)) break;
+    if (!destroy(extent, lock)) break;
   }
   slots_.context_gone();
 }

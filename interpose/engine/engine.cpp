@@ -216,7 +216,7 @@ void Engine::trim(uint64_t keep_bytes) {
       put_back(extent, extent->fence);
       break;
     }
-    if (!extents_.destroy(extent)) break;
+    if (!destroy(extent, lock)) break;
   }
 }
 

@@ -245,7 +245,9 @@ class Engine {
     kNone,    // all that may move has moved
   };
   Room make_room(uint32_t granules, ThreadPins* pins, bool for_restore, Lock& lock);
-  bool create_after_all(uint32_t granules, bool exactly);
+  bool create_after_all(uint32_t granules, bool exactly, Lock& lock);
+  Extent* create(uint32_t granules, Lock& lock);
+  bool destroy(Extent* extent, Lock& lock);
   void describe_shortage(uint32_t granules, bool for_restore);
   unsigned long long in_granules(uint64_t bytes) const { return bytes / config_.granularity; }
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
@@ -271,7 +273,7 @@ class Engine {
                         Address* out);
   Status allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Lock& lock,
                         Address* out);
-  bool map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents);
+  bool map_all(Address address, uint32_t granules, const OwnVector<Extent*>& extents, Lock& lock);
   void born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock);
   void order_new_owner(const Fence& fence, StreamIndex stream, Lock& lock);
   bool usable_now(const Fence& fence, StreamIndex stream);
@@ -300,6 +302,20 @@ class Engine {
   void count_ops() {
     statistics_.operations.add(streams_.ops() - counted_ops_);
     counted_ops_ = streams_.ops();
+  }
+
+  // A driver call that takes its time, without the mutex. Memory that it is about is in nobody's
+  // reach meanwhile: it is marked as busy, or was taken out. Who finds no room waits for its end.
+  template <typename Call>
+  auto without_mutex(Lock& lock, Call&& call) {
+    ++let_go_;
+    ++calls_under_way_;
+    lock.unlock();
+    const auto result = call();
+    lock.lock();
+    --calls_under_way_;
+    changed_.notify_all();
+    return result;
   }
 
   // host_wait.cpp
@@ -355,6 +371,7 @@ class Engine {
   OwnDeque<AddressJob*> address_jobs_;
   Fence given_out_;        // what must pass before blocks that no stream allocated may be used
   uint64_t let_go_ = 0;    // how often the mutex was let go in the midst of something
+  uint32_t calls_under_way_ = 0;  // without_mutex
   uint64_t gathered_ = 0;  // granules that threads hold which look for more
   uint64_t leaving_bytes_ = 0;
   uint64_t rehearsed_away_ = 0;  // bytes that would be in host memory

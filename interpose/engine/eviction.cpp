@@ -219,13 +219,12 @@ bool Engine::pin_lacking(Lock& lock) {
     while (pinning_) look_again(lock);
   } else if (slots_.begin(lacking, &growth)) {
     pinning_ = true;
-    ++let_go_;
-    lock.unlock();
-    slots_.pin(&growth);
-    lock.lock();
+    without_mutex(lock, [&] {
+      slots_.pin(&growth);
+      return true;
+    });
     slots_.end(&growth);
     pinning_ = false;
-    changed_.notify_all();
   } else {
     return true;
   }

@@ -19,30 +19,27 @@ Status Engine::show_slot(Buffer& buffer, Piece& piece, Lock& lock) {
   if (holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
       !streams_.passed(piece.copied))
     return Status::kOutOfMemory;
-  const uint64_t let_go = let_go_;
   piece.busy = true;
   if (holds(Clause::kInPlaceWaitsCopied))  // and so for e1, which the copy waited for
     wait_on_host(piece.copied, HostWait::oversized_operation, lock);
   const Address at = address_of(buffer, piece);
   const uint64_t bytes = bytes_of(piece);
-  Status status = Status::kOk;
-  if (piece.shown != nullptr) {
-    status = timed_unmap(at, bytes);
-    if (status == Status::kOk) {
-      --piece.shown->shown_elsewhere;
-      piece.shown = nullptr;
-    }
+  bool unmapped = false;
+  slot->mapped = without_mutex(lock, [&] {
+    unmapped = piece.shown == nullptr || timed_unmap(at, bytes) == Status::kOk;
+    return unmapped && timed_map(at, bytes, slot->handle, Place::kHost) == Status::kOk;
+  });
+  if (unmapped && piece.shown != nullptr) {
+    --piece.shown->shown_elsewhere;
+    piece.shown = nullptr;
   }
-  if (status == Status::kOk) status = timed_map(at, bytes, slot->handle, Place::kHost);
-  slot->mapped = status == Status::kOk;
   piece.busy = false;
-  changed_.notify_all();
-  if (status != Status::kOk) {
+  if (!slot->mapped) {
     statistics_.driver_errors.add();
     tend_later(buffer, piece);
     return Status::kOutOfMemory;
   }
-  return let_go_ == let_go ? Status::kOk : Status::kNotReady;
+  return Status::kNotReady;
 }
 
 // All that is named and away is shown where it is. On success nothing of it comes home or is freed

@@ -135,29 +135,25 @@ Extent* Engine::extent_for(Piece& piece, ThreadPins* pins, Lock& lock, Status* s
 bool Engine::show(Buffer& buffer, Piece& piece, Extent* extent, Lock& lock) {
   const Address at = address_of(buffer, piece);
   const uint64_t bytes = bytes_of(piece);
-  if (piece.shown != nullptr) {
-    piece.busy = true;
-    if (holds(Clause::kRestoreChecksLeave)) {
-      wait_on_host(piece.leave, HostWait::reuse_of_an_address, lock);
-    }
-    const Status status = timed_unmap(at, bytes);
-    piece.busy = false;
-    changed_.notify_all();
-    if (status != Status::kOk) return false;
-    --piece.shown->shown_elsewhere;
-    piece.shown = nullptr;
+  piece.busy = true;
+  if (piece.shown != nullptr && holds(Clause::kRestoreChecksLeave)) {
+    wait_on_host(piece.leave, HostWait::reuse_of_an_address, lock);
   }
-  if (piece.slot->mapped) {
-    if (piece.used_in_place) {
-      piece.busy = true;
-      wait_on_host(piece.leave, HostWait::oversized_operation, lock);
-      piece.busy = false;
-      changed_.notify_all();
-    }
-    if (timed_unmap(at, bytes) != Status::kOk) return false;
-    piece.slot->mapped = false;
+  if (piece.slot->mapped && piece.used_in_place) {
+    wait_on_host(piece.leave, HostWait::oversized_operation, lock);
   }
-  return timed_map(at, bytes, extent->handle, Place::kDevice) == Status::kOk;
+  const bool shows = piece.shown != nullptr || piece.slot->mapped;
+  bool unmapped = false;
+  const bool mapped = without_mutex(lock, [&] {
+    unmapped = !shows || timed_unmap(at, bytes) == Status::kOk;
+    return unmapped && timed_map(at, bytes, extent->handle, Place::kDevice) == Status::kOk;
+  });
+  piece.busy = false;
+  if (!unmapped) return false;
+  if (piece.shown != nullptr) --piece.shown->shown_elsewhere;
+  piece.shown = nullptr;
+  piece.slot->mapped = false;
+  return mapped;
 }
 
 }  // namespace offload

@@ -75,10 +75,10 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
   while (left > 0) {
     const uint32_t best = extents_.fitting(left);
     Extent* extent = take_pooled(best);
-    if (extent == nullptr) extent = extents_.create(best);
+    if (extent == nullptr) extent = create(best, lock);
     for (uint32_t size = best / 2; extent == nullptr && size > 0; size /= 2) {
       extent = take_pooled(size);
-      if (extent == nullptr) extent = extents_.create(size);
+      if (extent == nullptr) extent = create(size, lock);
     }
     if (extent != nullptr) {
       out->push_back(extent);
@@ -104,7 +104,11 @@ Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Stat
   const uint64_t let_go = let_go_;
   for (;;) {
     if (Extent* extent = take_pooled(granules); extent != nullptr) return extent;
-    if (Extent* extent = extents_.create(granules); extent != nullptr) return extent;
+    if (Extent* extent = create(granules, lock); extent != nullptr) put_back(extent, Fence());
+    if (let_go_ != let_go) {
+      *status = Status::kNotReady;
+      return nullptr;
+    }
     const Room room = make_room(granules, pins, true, lock);
     const bool waited = room == Room::kWaited || let_go_ != let_go;
     if (room == Room::kMade && !waited) continue;
@@ -149,17 +153,32 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (met_pins_ && holds(Clause::kDroppedPinsCount) && pins != nullptr && ++pins->turns <= kTurns) {
     return Room::kMade;
   }
-  if (create_after_all(granules, for_restore)) return Room::kMade;
+  if (calls_under_way_ != 0) {
+    look_again(lock);
+    return Room::kWaited;
+  }
+  if (create_after_all(granules, for_restore, lock)) return Room::kMade;
   if (log_enabled(LogLevel::kDebug)) describe_shortage(granules, for_restore);
   return Room::kNone;
 }
 
+Extent* Engine::create(uint32_t granules, Lock& lock) {
+  Extent* extent = extents_.begin_create(granules);
+  if (extent == nullptr) return nullptr;
+  return extents_.end_create(extent, without_mutex(lock, [&] { return extents_.make(extent); }));
+}
+
+// One that is in nobody's reach.
+bool Engine::destroy(Extent* extent, Lock& lock) {
+  return extents_.end_destroy(extent, without_mutex(lock, [&] { return extents_.unmake(extent); }));
+}
+
 // The device refused memory before. Perhaps it has some now.
-bool Engine::create_after_all(uint32_t granules, bool exactly) {
+bool Engine::create_after_all(uint32_t granules, bool exactly, Lock& lock) {
   if (!extents_.try_again()) return false;
   Extent* extent = nullptr;
   for (uint32_t size = extents_.fitting(granules); extent == nullptr && size > 0; size /= 2) {
-    extent = extents_.create(size);
+    extent = create(size, lock);
     if (exactly) break;
   }
   if (extent == nullptr) return false;
@@ -211,7 +230,7 @@ bool Engine::destroy_pooled(bool may_wait, Lock& lock) {
   });
   if (extent != nullptr) {
     extents_.take(extent);
-    return extents_.destroy(extent);
+    return destroy(extent, lock);
   }
   if (!may_wait || streams_.external_wait_pending()) return false;
   extent = extents_.find([](const Extent&) { return true; });
@@ -223,7 +242,7 @@ bool Engine::destroy_pooled(bool may_wait, Lock& lock) {
     put_back(extent, extent->fence);
     return false;
   }
-  return extents_.destroy(extent);
+  return destroy(extent, lock);
 }
 
 // Whether all that the GPU was given to do with the extent is done.

@@ -32,12 +32,8 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     if (holds(Clause::kWorkerWaitsLeave) && !streams_.passed(piece->leave, false))
       return Tended::kLater;
     piece->busy = true;
-    ++let_go_;
-    lock.unlock();
-    const Status status = timed_unmap(at, bytes);
-    lock.lock();
+    const Status status = without_mutex(lock, [&] { return timed_unmap(at, bytes); });
     piece->busy = false;
-    changed_.notify_all();
     if (status != Status::kOk) return Tended::kLater;
     --piece->shown->shown_elsewhere;
     piece->shown = nullptr;
@@ -48,28 +44,25 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     return Tended::kLater;
   }
   piece->busy = true;
-  ++let_go_;
-  lock.unlock();
-  const Status status = timed_map(at, bytes, slot->handle, Place::kHost);
-  lock.lock();
+  slot->mapped = without_mutex(lock, [&] {
+    return timed_map(at, bytes, slot->handle, Place::kHost) == Status::kOk;
+  });
   piece->busy = false;
-  slot->mapped = status == Status::kOk;
-  changed_.notify_all();
   return Tended::kDone;
 }
 
 Engine::Tended Engine::tend_address(AddressJob& job, Lock& lock) {
   if (holds(Clause::kAddressWaitsFence) && !streams_.passed(job.fence, false))
     return Tended::kLater;
-  ++let_go_;
-  lock.unlock();
-  size_t left = 0;  // what the driver would not unmap is tried again later
-  for (AddressJob::Shown& shown : job.shown) {
-    shown.gone = timed_unmap(shown.at, shown.bytes) == Status::kOk;
-    left += shown.gone ? 0 : 1;
-  }
-  lock.lock();
-  changed_.notify_all();
+  // What the driver would not unmap is tried again later.
+  const size_t left = without_mutex(lock, [&] {
+    size_t refused = 0;
+    for (AddressJob::Shown& shown : job.shown) {
+      shown.gone = timed_unmap(shown.at, shown.bytes) == Status::kOk;
+      refused += shown.gone ? 0 : 1;
+    }
+    return refused;
+  });
   for (const AddressJob::Shown& shown : job.shown) {
     if (!shown.gone) continue;
     if (shown.extent != nullptr) --shown.extent->shown_elsewhere;

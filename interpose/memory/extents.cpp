@@ -27,22 +27,11 @@ uint32_t Extents::fitting(uint64_t granules) const {
   return static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(granules), largest_));
 }
 
-Extent* Extents::create(uint32_t granules) {
+Extent* Extents::begin_create(uint32_t granules) {
   const uint64_t bytes = granules * granularity_;
   if (uncreated_bytes() < bytes) return nullptr;
   const Address home = homes_.take(granules);
   if (home == 0) {
-    refused(bytes);
-    return nullptr;
-  }
-  Handle handle = 0;
-  Status status = port_.create(Place::kDevice, bytes, &handle);
-  if (status == Status::kOk) {
-    status = port_.map(home, bytes, handle, Place::kDevice, false);
-    if (status != Status::kOk) port_.release(handle);
-  }
-  if (status != Status::kOk) {
-    homes_.give_back(home, granules);
     refused(bytes);
     return nullptr;
   }
@@ -54,13 +43,33 @@ Extent* Extents::create(uint32_t granules) {
     recycled_.pop_back();
     *extent = Extent{};
   }
-  extent->handle = handle;
   extent->home = home;
   extent->granules = granules;
   mapped_ += bytes;
-  statistics_.mapped_bytes.add(bytes);
-  statistics_.created_extents.add();
   return extent;
+}
+
+bool Extents::make(Extent* extent) const {
+  const uint64_t bytes = bytes_of(*extent);
+  if (port_.create(Place::kDevice, bytes, &extent->handle) != Status::kOk) return false;
+  if (port_.map(extent->home, bytes, extent->handle, Place::kDevice, false) == Status::kOk)
+    return true;
+  port_.release(extent->handle);
+  return false;
+}
+
+Extent* Extents::end_create(Extent* extent, bool made) {
+  const uint64_t bytes = bytes_of(*extent);
+  if (made) {
+    statistics_.mapped_bytes.add(bytes);
+    statistics_.created_extents.add();
+    return extent;
+  }
+  mapped_ -= bytes;
+  homes_.give_back(extent->home, extent->granules);
+  recycled_.push_back(extent);
+  refused(bytes);
+  return nullptr;
 }
 
 // Whatever the reason, asking for the same again at once is no use: whoever needs room has to make
@@ -69,13 +78,18 @@ void Extents::refused(uint64_t bytes) {
   ceiling_ = std::min(ceiling_, mapped_ + bytes - granularity_);
 }
 
-bool Extents::destroy(Extent* extent) {
-  const uint64_t bytes = bytes_of(*extent);
-  if (port_.unmap(extent->home, bytes) != Status::kOk) {
+bool Extents::unmake(Extent* extent) const {
+  if (port_.unmap(extent->home, bytes_of(*extent)) != Status::kOk) return false;
+  port_.release(extent->handle);
+  return true;
+}
+
+bool Extents::end_destroy(Extent* extent, bool unmade) {
+  if (!unmade) {
     put(extent);
     return false;
   }
-  port_.release(extent->handle);
+  const uint64_t bytes = bytes_of(*extent);
   homes_.give_back(extent->home, extent->granules);
   mapped_ -= bytes;
   statistics_.mapped_bytes.subtract(bytes);

@@ -27,11 +27,16 @@ class Extents {
   Status initialise(uint64_t granularity, uint64_t limit_bytes, uint64_t most_bytes,
                     uint32_t largest_granules);
 
-  // A new extent with its home mapped. Null: the limit or the device's memory is reached.
-  Extent* create(uint32_t granules);
-  // Gives it back to the driver. Nothing may show it but its home, and its work must have passed:
-  // `fence` and `read_by`. False: the driver would not unmap it, and it is in the pool again.
-  bool destroy(Extent* extent);
+  // A new extent, in three steps, as the driver takes its time: begin and end under the mutex, make
+  // without. Null: the limit or the device's memory is reached. `made`: what make() said.
+  Extent* begin_create(uint32_t granules);
+  bool make(Extent* extent) const;
+  Extent* end_create(Extent* extent, bool made);
+  // Gives one that is not in the pool back to the driver, likewise. Nothing may show it but its
+  // home, and its work must have passed: `fence` and `read_by`. False: the driver would not unmap
+  // it, and it is in the pool again.
+  bool unmake(Extent* extent) const;
+  bool end_destroy(Extent* extent, bool unmade);
 
   // The pool. take: of exactly this size, first in first out, or null.
   void put(Extent* extent);

@@ -42,6 +42,9 @@ void evict_while_pinned(World& w) {
 // A thread pins a buffer after it was chosen as a victim, and before it is claimed.
 void pin_before_claim(World& w) {
   const Full full(w);
+  w.press({full.a, full.b});  // has host memory pinned, so that nothing is let go for that later
+  w.op(full.s0, {update(full.a), update(full.b)});
+  w.idle(full.s0, 4);
   w.policy.first = {w.tensor(full.a).id};
   w.as(1);
   World::Op op = w.name(full.s1, {update(full.a)});

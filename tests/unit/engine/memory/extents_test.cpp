@@ -16,6 +16,11 @@ struct ExtentsTest : testing::Test {
                                   2 * limit_granules * kGranularity, largest),
               Status::kOk);
   }
+  Extent* create(uint32_t granules) {
+    Extent* extent = extents->begin_create(granules);
+    return extent == nullptr ? nullptr : extents->end_create(extent, extents->make(extent));
+  }
+  bool destroy(Extent* extent) { return extents->end_destroy(extent, extents->unmake(extent)); }
   Eager eager;
   Parts parts;
   std::unique_ptr<Extents> extents;
@@ -23,28 +28,28 @@ struct ExtentsTest : testing::Test {
 
 TEST_F(ExtentsTest, TheLimitHolds) {
   start(6);
-  Extent* extent = extents->create(4);
+  Extent* extent = create(4);
   ASSERT_NE(extent, nullptr);
   EXPECT_EQ(parts.device.memory().shown_at(extent->home), extent->handle);
-  EXPECT_EQ(extents->create(4), nullptr);
+  EXPECT_EQ(create(4), nullptr);
   EXPECT_EQ(extents->uncreated_bytes(), 2 * kGranularity);
-  EXPECT_NE(extents->create(2), nullptr);
-  EXPECT_EQ(extents->create(1), nullptr);
+  EXPECT_NE(create(2), nullptr);
+  EXPECT_EQ(create(1), nullptr);
   EXPECT_EQ(extents->mapped_bytes(), 6 * kGranularity);
   extents->lift_limit();
-  EXPECT_NE(extents->create(4), nullptr);
+  EXPECT_NE(create(4), nullptr);
 }
 
 // A device that refuses is believed, until somebody insists.
 TEST_F(ExtentsTest, WhatTheDeviceRefusesIsRemembered) {
   start(16);
-  ASSERT_NE(extents->create(8), nullptr);
-  EXPECT_EQ(extents->create(4), nullptr);  // the device has 10
+  ASSERT_NE(create(8), nullptr);
+  EXPECT_EQ(create(4), nullptr);  // the device has 10
   EXPECT_LT(extents->uncreated_bytes(), 4 * kGranularity);
   const uint64_t calls = parts.port.calls(Call::kCreate);
-  EXPECT_EQ(extents->create(4), nullptr);
+  EXPECT_EQ(create(4), nullptr);
   EXPECT_EQ(parts.port.calls(Call::kCreate), calls);
-  EXPECT_NE(extents->create(2), nullptr);
+  EXPECT_NE(create(2), nullptr);
   EXPECT_TRUE(extents->try_again());
   EXPECT_FALSE(extents->try_again());
   EXPECT_EQ(extents->uncreated_bytes(), 6 * kGranularity);
@@ -52,9 +57,9 @@ TEST_F(ExtentsTest, WhatTheDeviceRefusesIsRemembered) {
 
 TEST_F(ExtentsTest, ThePoolIsFirstInFirstOutBySize) {
   start(10);
-  Extent* a = extents->create(2);
-  Extent* b = extents->create(2);
-  Extent* c = extents->create(1);
+  Extent* a = create(2);
+  Extent* b = create(2);
+  Extent* c = create(1);
   extents->put(a);
   extents->put(b);
   extents->put(c);
@@ -70,15 +75,15 @@ TEST_F(ExtentsTest, ThePoolIsFirstInFirstOutBySize) {
 
 TEST_F(ExtentsTest, DestroyGivesItBack) {
   start(10);
-  Extent* a = extents->create(8);
+  Extent* a = create(8);
   const Address home = a->home;
-  EXPECT_TRUE(extents->destroy(a));
+  EXPECT_TRUE(destroy(a));
   EXPECT_EQ(parts.device.memory().device_used(), 0u);
   EXPECT_EQ(parts.device.memory().shown_at(home), 0u);
   EXPECT_EQ(extents->mapped_bytes(), 0u);
-  Extent* b = extents->create(8);
+  Extent* b = create(8);
   parts.port.fail_call(Call::kUnmap, 1);
-  EXPECT_FALSE(extents->destroy(b));
+  EXPECT_FALSE(destroy(b));
   EXPECT_TRUE(extents->take(b));  // in the pool again
   EXPECT_EQ(extents->mapped_bytes(), 8 * kGranularity);
 }
@@ -86,11 +91,11 @@ TEST_F(ExtentsTest, DestroyGivesItBack) {
 TEST_F(ExtentsTest, AFailedCreateLeavesNothing) {
   start(10);
   parts.port.fail_call(Call::kMap, 1);
-  EXPECT_EQ(extents->create(4), nullptr);
+  EXPECT_EQ(create(4), nullptr);
   EXPECT_EQ(parts.device.memory().device_used(), 0u);
   EXPECT_EQ(parts.device.memory().mappings(), 0u);
   extents->try_again();
-  EXPECT_NE(extents->create(4), nullptr);
+  EXPECT_NE(create(4), nullptr);
 }
 
 TEST_F(ExtentsTest, FittingIsThePowerOfTwoBelow) {

@@ -72,7 +72,17 @@ Status ModelPort::reserve(uint64_t bytes, Address* out) {
   return Status::kOk;
 }
 
+// No lock of the engine's is held across such a call, and others get on meanwhile. Who explores lets
+// them take the lock then, and so cannot tell whose it is.
+void ModelPort::take_time() {
+  if (!unlocked) return;
+  if (director == nullptr && !unlocked())
+    fail(Failure::Kind::kMisuse, "a call that takes its time, with the mutex held");
+  crew_.yield();
+}
+
 Status ModelPort::create(Place place, uint64_t bytes, Handle* out) {
+  take_time();
   if (const Status status = enter(Call::kCreate, Schedule::Point::kOther); status != Status::kOk) {
     return status;
   }
@@ -85,7 +95,7 @@ void ModelPort::release(Handle handle) {
 }
 
 Status ModelPort::map(Address at, uint64_t bytes, Handle handle, Place place, bool) {
-  if (unlocked && unlocked()) crew_.yield();
+  take_time();
   if (const Status status = enter(Call::kMap, Schedule::Point::kOther); status != Status::kOk) {
     return status;
   }
@@ -98,7 +108,7 @@ Status ModelPort::map(Address at, uint64_t bytes, Handle handle, Place place, bo
 }
 
 Status ModelPort::unmap(Address at, uint64_t bytes) {
-  if (unlocked && unlocked()) crew_.yield();
+  take_time();
   if (const Status status = enter(Call::kUnmap, Schedule::Point::kUnmap); status != Status::kOk) {
     return status;
   }
@@ -112,6 +122,7 @@ Status ModelPort::unmap(Address at, uint64_t bytes) {
 }
 
 Status ModelPort::allocate_pinned(uint64_t bytes, Address* out) {
+  take_time();
   if (const Status status = enter(Call::kPin, Schedule::Point::kOther); status != Status::kOk) {
     return status;
   }

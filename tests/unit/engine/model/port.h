@@ -108,6 +108,7 @@ class ModelPort final : public Port {
   bool host_waits(std::unique_lock<Mutex>& lock) override;
 
  private:
+  void take_time();
   struct ModelEvent {
     std::shared_ptr<Mark> last;
     void* context = nullptr;
