@@ -5,8 +5,8 @@
   run_ahead.py BUILD
 
 Runs run_ahead under a cap of half of what it needs, on a simulated link of 0.2 GB/s in real time, with the stream-ordered allocator.
-Passes if the host was done submitting in a third of the time that the GPU took, both ways, and no wait is counted, but for the one
-at the first eviction, which pins host memory. Then again with streams that take two operations: that the host waits for the copy queue
+Passes if the host was done submitting in a third of the time that the GPU took, both ways, and no wait is counted, but for those
+at the first evictions, which pin host memory. Then again with streams that take two operations: that the host waits for the copy queue
 must be told."""
 
 import json
@@ -48,7 +48,8 @@ def main():
         way, host, total = line.split()
         if float(host) > SHARE * float(total):
             failed.append(f"{way}: the host took {host} ms of {total} ms")
-    if waits.pop("slots", 0) > 1:
+    # The reserve, and a chunk for each size that leaves.
+    if waits.pop("slots", 0) > 3:
         failed.append("host memory was pinned again and again, or was short")
     if waits:
         failed.append(f"the host waited: {waits}")
