@@ -81,6 +81,7 @@ void write_json_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   json.member("host_peak_bytes", snapshot.host_bytes.peak);
   json.member("pinned_peak_bytes", snapshot.pinned_bytes.peak);
   json.member("rounding_waste_bytes", snapshot.peak.rounding_waste_bytes);
+  json.member("spare_bytes", snapshot.peak.spare_bytes);
 
   json.member("exposed_seconds", seconds(snapshot.exposed_ns), kSecondsDecimals);
   json.member("copy_out_seconds", seconds(snapshot.copy_out_ns), kSecondsDecimals);

@@ -62,7 +62,8 @@ void write_peaks(const Snapshot& s, const ReportFacts& facts, Sink out) {
   }
   line(out, "peak with us", "%s of device memory mapped%s",
        format_size(s.mapped_bytes.peak).c_str(), saved);
-  line(out, "rounding waste", "%s at the peak", format_size(s.peak.rounding_waste_bytes).c_str());
+  line(out, "rounding waste", "%s at the peak; %s more were kept for later",
+       format_size(s.peak.rounding_waste_bytes).c_str(), format_size(s.peak.spare_bytes).c_str());
   line(out, "host memory", "%s at most, of %s allowed", format_size(s.host_bytes.peak).c_str(),
        format_size(facts.host_limit_bytes).c_str());
   if (s.given_way_bytes > 0) {
@@ -73,8 +74,9 @@ void write_peaks(const Snapshot& s, const ReportFacts& facts, Sink out) {
 
 // OFFLOAD_MODE=observe.
 void write_rehearsal(const Snapshot& s, const ReportFacts& facts, Sink out) {
-  line(out, "would have held", "%s on the device, %s in host memory",
+  line(out, "would have held", "%s on the device%s, %s in host memory",
        format_size(s.rehearsed_device_bytes.peak).c_str(),
+       s.rehearsed_shortages > 0 ? " (more than the limit, see below)" : "",
        format_size(s.rehearsed_host_bytes.peak).c_str());
   line(out, "would have moved", "%s out in %llu buffers, %s back in %llu",
        format_size(s.rehearsed_bytes_out).c_str(), Number{s.rehearsed_copies_out},

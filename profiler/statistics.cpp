@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "profiler/base/spin_guard.h"
 
 namespace offload {
@@ -74,12 +76,16 @@ void Statistics::start() {
 void Statistics::add_live(std::uint64_t bytes) {
   if (!live_bytes.add(bytes)) return;
   std::uint64_t peak = live_bytes.peak();
+  const std::uint64_t waste = rounding_waste_bytes.get();
+  const std::uint64_t used = peak + waste;
+  const std::uint64_t held = mapped_bytes.get() + host_bytes.get();
   SpinGuard guard(place_lock_);
   if (peak <= place_.bytes) return;  // another thread went higher in between
   place_ = {.bytes = peak,
             .operation = operations.get(),
             .time_ns = since_start_ns(monotonic_ns()),
-            .rounding_waste_bytes = rounding_waste_bytes.get()};
+            .rounding_waste_bytes = waste,
+            .spare_bytes = held - std::min(held, used)};
 }
 
 void Statistics::remove_live(std::uint64_t bytes) {

@@ -93,6 +93,7 @@ struct PeakPlace {
   std::uint64_t operation = 0;  // how many operations had been submitted
   std::uint64_t time_ns = 0;    // since start()
   std::uint64_t rounding_waste_bytes = 0;
+  std::uint64_t spare_bytes = 0;  // mapped, and nobody's: parked, pooled, free blocks of slabs
 };
 
 struct Snapshot;

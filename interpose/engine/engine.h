@@ -369,10 +369,10 @@ class Engine {
   OwnDeque<PieceJob> leaving_;     // EVG pieces by age of their eviction
   OwnDeque<PieceJob> piece_jobs_;
   OwnDeque<AddressJob*> address_jobs_;
-  Fence given_out_;        // what must pass before blocks that no stream allocated may be used
-  uint64_t let_go_ = 0;    // how often the mutex was let go in the midst of something
+  Fence given_out_;      // what must pass before blocks that no stream allocated may be used
+  uint64_t let_go_ = 0;  // how often the mutex was let go in the midst of something
   uint32_t calls_under_way_ = 0;  // without_mutex
-  uint64_t gathered_ = 0;  // granules that threads hold which look for more
+  uint64_t gathered_ = 0;         // granules that threads hold which look for more
   uint64_t leaving_bytes_ = 0;
   uint64_t rehearsed_away_ = 0;  // bytes that would be in host memory
   uint64_t next_id_ = 1;
@@ -383,8 +383,8 @@ class Engine {
   bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
 
-  Lacking lacking_;       // why the last attempt to evict stopped
-  bool pinning_ = false;  // a thread pins host memory, without the mutex
+  Lacking lacking_;                  // why the last attempt to evict stopped
+  bool pinning_ = false;             // a thread pins host memory, without the mutex
   OwnVector<Candidate> candidates_;  // scratch
   OwnVector<uint32_t> order_;
 };

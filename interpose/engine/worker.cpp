@@ -44,9 +44,8 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
     return Tended::kLater;
   }
   piece->busy = true;
-  slot->mapped = without_mutex(lock, [&] {
-    return timed_map(at, bytes, slot->handle, Place::kHost) == Status::kOk;
-  });
+  slot->mapped = without_mutex(
+      lock, [&] { return timed_map(at, bytes, slot->handle, Place::kHost) == Status::kOk; });
   piece->busy = false;
   return Tended::kDone;
 }

@@ -35,8 +35,8 @@ class Slots {
   // Other processes pin host memory, too. Before the first take(); null: they are not asked about.
   void share_with(HostShare* share) { share_ = share; }
 
-  // A free slot of this size, whose fence is for the caller to wait for. Null: see `lacking`; or the
-  // limit is reached, or the reserve is, and this is not `for_restore`.
+  // A free slot of this size, whose fence is for the caller to wait for. Null: see `lacking`; or
+  // the limit is reached, or the reserve is, and this is not `for_restore`.
   Slot* take(uint32_t granules, bool for_restore, Lacking* lacking);
   void put(Slot* slot, const Fence& fence);
 

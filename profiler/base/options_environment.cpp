@@ -108,6 +108,12 @@ bool read_options(const char* const* environment, Options& options, OptionProble
     add_problem(problems, "%s", message);
     ++problems.bad_values;
   }
+  if (options.report == Report::kOff &&
+      options.source_of(OptionId::report_file) == OptionSource::kEnvironment) {
+    add_problem(problems,
+                "OFFLOAD_REPORT_FILE is set, but OFFLOAD_REPORT is off, so no report is written; "
+                "OFFLOAD_REPORT=text or json writes one");
+  }
   if (!options.strict || problems.bad_values == 0) return true;
   options.disable = true;
   return false;

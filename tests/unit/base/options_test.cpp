@@ -128,6 +128,16 @@ TEST(Options, GoodValuesAreTaken) {
   for (OptionSource source : o.source) EXPECT_EQ(source, OptionSource::kEnvironment);
 }
 
+TEST(Options, AReportFileWithoutAReportIsSaid) {
+  const Reading silent = read({"OFFLOAD_REPORT=json", "OFFLOAD_REPORT_FILE=r.json"});
+  EXPECT_EQ(silent.all_messages(), "");
+  const Reading said = read({"OFFLOAD_REPORT_FILE=r.json"});
+  EXPECT_TRUE(said.usable);
+  EXPECT_NE(said.all_messages().find("OFFLOAD_REPORT is off, so no report is written"),
+            std::string::npos)
+      << said.all_messages();
+}
+
 struct Wrong {
   const char* name;
   std::vector<std::string> values;

@@ -33,11 +33,11 @@ Snapshot busy_run() {
   s->allocations.add(5);
   s->operations.add(1234);
   s->rounding_waste_bytes.add(3 * kMiB);
+  s->mapped_bytes.add(300 * kMiB);
+  s->host_bytes.add(125 * kMiB);
   s->add_live(400 * kMiB);
   s->remove_live(150 * kMiB);
-  s->mapped_bytes.add(300 * kMiB);
   s->mapped_bytes.subtract(20 * kMiB);
-  s->host_bytes.add(100 * kMiB);
   s->host_bytes.subtract(kMiB);
   for (int i = 0; i < 10; ++i) s->moved_out(50000000, 50000000, 2000000);
   for (int i = 0; i < 9; ++i) s->moved_in(50000000, 50000000, 1000000);
@@ -93,8 +93,9 @@ TEST(Report, JsonHoldsWhatItPromises) {
   EXPECT_EQ(json.at("host_waits.slots.seconds"), "0.002000");
   EXPECT_EQ(json.at("host_waits.queue.count"), "0");
   EXPECT_EQ(json.at("exposed_seconds"), "0.012500");
-  EXPECT_EQ(json.at("host_peak_bytes"), std::to_string(100 * kMiB));
+  EXPECT_EQ(json.at("host_peak_bytes"), std::to_string(125 * kMiB));
   EXPECT_EQ(json.at("rounding_waste_bytes"), std::to_string(3 * kMiB));
+  EXPECT_EQ(json.at("spare_bytes"), std::to_string(22 * kMiB));
   EXPECT_EQ(json.at("gpu_limit_bytes"), std::to_string(300 * kMiB));
   EXPECT_EQ(json.at("d2h_gb_per_s"), "25.000");
   EXPECT_EQ(json.at("h2d_gb_per_s"), "50.000");
@@ -177,8 +178,8 @@ TEST(Report, TextReadsWell) {
            "  device           Some \"GPU\", 24 GiB; limit 300 MiB\n",
            "  peak without us  400 MiB of live buffers, at operation 1234 (",
            "  peak with us     300 MiB of device memory mapped, 25% less\n",
-           "  rounding waste   3 MiB at the peak\n",
-           "  host memory      100 MiB at most, of 8 GiB allowed\n",
+           "  rounding waste   3 MiB at the peak; 22 MiB more were kept for later\n",
+           "  host memory      125 MiB at most, of 8 GiB allowed\n",
            "  moved out        476.84 MiB in 10 buffers, 25.00 GB/s\n",
            "  moved in         429.15 MiB in 9 buffers, 50.00 GB/s\n",
            "  demand misses    2\n",

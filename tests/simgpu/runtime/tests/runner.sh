@@ -24,6 +24,9 @@ expect 2 "unknown option --frequency" "$runner" --frequency 3 -- true
 expect 2 "option --memory needs a value" "$runner" --memory
 expect 2 "option --memory needs a value" "$runner" --memory -- true
 expect 2 "no command given" "$runner" --devices 2
+expect 2 "--memory wants a size such as 512MiB, not 'much'" "$runner" --memory much -- true
+expect 2 "--granularity wants a size such as 512MiB, not '2MiBs'" "$runner" --granularity 2MiBs -- true
+expect 0 "" "$runner" --memory 1.5GiB --granularity 64KiB -- true
 expect 2 "--schedule wants fifo, late or random:SEED, not 'often'" "$runner" --schedule often -- true
 expect 2 "--devices wants a number, not 'two'" "$runner" --devices two -- true
 expect 2 "libcuda.so.1 is missing" env SIMGPU_BUILD=/nowhere "$runner" -- true

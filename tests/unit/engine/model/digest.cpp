@@ -100,8 +100,8 @@ uint64_t EngineTest::digest(Engine& engine, model::ModelPort& port) {
     digest.add(list.size());
     for (const Slot* slot : list) add_slot(digest, slot);
   }
-  digest.add(engine.slots_.pinned_ * 8 + (engine.pinning_ ? 4 : 0) + (engine.slots_.in_vain_ ? 2 : 0) +
-             (engine.slots_.host_full_ ? 1 : 0));
+  digest.add(engine.slots_.pinned_ * 8 + (engine.pinning_ ? 4 : 0) +
+             (engine.slots_.in_vain_ ? 2 : 0) + (engine.slots_.host_full_ ? 1 : 0));
   digest.add(engine.slots_.refused_growths_);
   const auto add_job = [&](const Engine::PieceJob& job, PieceState state) {
     const Piece* piece = engine.piece_of(job, state);

@@ -72,8 +72,8 @@ Status ModelPort::reserve(uint64_t bytes, Address* out) {
   return Status::kOk;
 }
 
-// No lock of the engine's is held across such a call, and others get on meanwhile. Who explores lets
-// them take the lock then, and so cannot tell whose it is.
+// No lock of the engine's is held across such a call, and others get on meanwhile. Who explores
+// lets them take the lock then, and so cannot tell whose it is.
 void ModelPort::take_time() {
   if (!unlocked) return;
   if (director == nullptr && !unlocked())
