@@ -139,6 +139,12 @@ class RandomProgram {
     for (size_t i = 0; i < static_cast<size_t>(Call::kCount); ++i) {
       w.port.fail_by_chance(static_cast<Call>(i), 0, 1);
     }
+    // Beside what graphs keep where it is, the largest tensor may not fit.
+    uint64_t largest = 0;
+    for (const int index : live_) largest = std::max<uint64_t>(largest, granules_of(index));
+    for (size_t i = 0; i < w.graphs() && largest > room(); ++i) {
+      if (w.graph(static_cast<int>(i)).live) w.destroy_graph(static_cast<int>(i));
+    }
     w.finish();
   }
 
