@@ -134,5 +134,5 @@ class Fits:
         while len(ratios) < least_pairs or (spread_of(ratios) > WANTED_SPREAD and time.monotonic() < end):
             ratios.append(self.pair(turned=len(ratios) % 2 == 1))
         how = {"counted": self.counted, "statistic": "median of interleaved pairs",
-               "pairs": len(ratios), "spread": round(spread_of(ratios), 5)}
+               "pairs": len(ratios), "spread": round(spread_of(ratios), 9)}
         return statistics.median(ratios), how

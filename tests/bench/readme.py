@@ -59,7 +59,7 @@ def numbers_section(measures):
     return (numbers_table(measures) +
             "\nMeasured on a driver whose calls do nothing; the training run on the simulated GPU, in "
             f"{last['counted']} ({last['statistic']}, {last['pairs']} of them, spread "
-            f"{100 * last['spread']:.1g} %), start and end included; what the operating system does for it is not counted. "
+            f"{100 * last['spread']:.2g} %), start and end included; what the operating system does for it is not counted. "
             "No GPU has been measured yet.\n")
 
 
