@@ -73,6 +73,19 @@ Action new_stream() {
   return make(Action::Kind::kNewStream, -1, -1, "new stream");
 }
 
+Action begin_capture(int stream) {
+  return make(Action::Kind::kBeginCapture, stream, -1, "capture" + on(stream));
+}
+Action end_capture(int stream) {
+  return make(Action::Kind::kEndCapture, stream, -1, "end of capture" + on(stream));
+}
+Action launch(int stream) {
+  return make(Action::Kind::kLaunch, stream, -1, "launch" + on(stream));
+}
+Action destroy_graph() {
+  return make(Action::Kind::kDestroyGraph, -1, -1, "destroy the graph");
+}
+
 std::string Program::text() const {
   const auto list = [](const std::vector<Action>& actions) {
     std::string text;

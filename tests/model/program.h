@@ -26,6 +26,11 @@ struct Action {
     kRetire,
     kRunAll,  // the GPU catches up (prologues only)
     kNewStream,
+    kBeginCapture,  // ops on the stream are recorded until it ends: they make the one graph there
+                    // is
+    kEndCapture,
+    kLaunch,
+    kDestroyGraph,
     kCount
   };
   Kind kind = Kind::kOp;
@@ -48,7 +53,12 @@ Action trim();
 Action retire();
 Action run_all();
 Action new_stream();
+Action begin_capture(int stream);
+Action end_capture(int stream);
+Action launch(int stream);
+Action destroy_graph();
 inline constexpr int kLetters = 7;
+inline constexpr int kGraph = kLetters;  // the graph, where it is used like a tensor
 
 struct Bounds {
   // From the plain course of things, in which a thread goes on until it has to wait, and the GPU

@@ -285,6 +285,56 @@ std::vector<ProgramSet> with_trouble() {
   return all;
 }
 
+// A graph that updates the first buffer.
+std::vector<Action> captured() {
+  return {begin_capture(0), op(0, {update(a)}), end_capture(0)};
+}
+
+// Two buffers and a block on a device for no more.
+Program beside_a_block() {
+  return with(full(3), [](Program& p) {
+    p.settings.largest_extent = 1;
+    p.settings.piece_granules = 1;
+    p.prologue = {allocate(a, 1),    allocate(b, 1),    allocate(e, 0), op(0, {write(a)}),
+                  op(1, {write(b)}), op(1, {write(e)}), idle(0)};
+  });
+}
+
+std::vector<ProgramSet> with_graphs() {
+  std::vector<ProgramSet> all;
+  all.push_back({"graphs",
+                 "a graph of one buffer, launched on either stream, destroyed and made anew",
+                 with(full(), [](Program& p) { p.prologue = append(p.prologue, captured()); }),
+                 {launch(0), launch(1), destroy_graph(), op(0, {update(a)}), op(1, {update(b)}),
+                  press(a), release(a, 0), release(a), allocate(c, 2), allocate(d, 2, 1),
+                  op(0, {update(c)}), op(1, {update(d)}), begin_capture(1), end_capture(1)}});
+  const std::vector<Action> beside = {begin_capture(1),   end_capture(1),     op(1, {update(a)}),
+                                      op(1, {update(b)}), op(0, {update(b)}), op(0, {update(a)}),
+                                      press(a),           press(b),           allocate(c, 1),
+                                      allocate(d, 0),     release(b, 0),      op(1, {update(d)}),
+                                      launch(0),          op(0, {update(c)})};
+  const auto open = [](Program& p) { p.prologue.push_back(begin_capture(1)); };
+  all.push_back({"captures", "a stream captures, and memory changes hands beside it",
+                 with(beside_a_block(), open), beside});
+  all.push_back({"failing-captures", "the same, any one call fails",
+                 with(beside_a_block(),
+                      [&](Program& p) {
+                        open(p);
+                        p.bounds.failures = 1;
+                        p.bounds.deviations = 1;
+                      }),
+                 beside});
+  all.push_back({"threads-graphs",
+                 "one makes and launches graphs, the other wants room",
+                 with(full(), [](Program& p) { p.prologue = append(p.prologue, captured()); }),
+                 {launch(0), destroy_graph(), begin_capture(0), op(0, {update(a)}), end_capture(0),
+                  release(a, 0), allocate(c, 2, 0), op(0, {update(c)})},
+                 {op(1, {update(b)}), op(1, {read(a)}), allocate(d, 2), op(1, {update(d)}),
+                  press(a), press(b), release(a), launch(1)},
+                 3});
+  return all;
+}
+
 std::vector<ProgramSet> two_threads() {
   std::vector<ProgramSet> all;
   const std::vector<Action> first = {op(0, {update(a)}),
@@ -364,7 +414,7 @@ std::vector<ProgramSet> two_threads() {
 const std::vector<ProgramSet>& program_sets() {
   static const std::vector<ProgramSet> sets = [] {
     std::vector<ProgramSet> all = one_thread();
-    for (auto* more : {with_trouble, two_threads}) {
+    for (auto* more : {with_trouble, with_graphs, two_threads}) {
       for (ProgramSet& set : more()) all.push_back(std::move(set));
     }
     return all;

@@ -83,6 +83,11 @@ class Stage final : public Director, public EdgeWatcher {
   void act(const Action& action);
   void act_op(const Action& action);
   void act_inside(const Action& action);
+  void act_graphs(const Action& action);
+  void act_captured(const Action& action);
+  void act_launch(const Action& action);
+  void wait_for(const std::vector<Arg>& args);
+  bool captures(int stream) { return stream >= 0 && world_->stream(stream).queue->captures; }
   void finish();
   bool inside() const { return in_fiber_; }
   Player& self() { return *fibers_[current_]; }
@@ -120,8 +125,9 @@ class Stage final : public Director, public EdgeWatcher {
   std::optional<Failure> failure_;
   std::vector<size_t> offered_;
   std::vector<Queue*> offered_heads_;
-  int vars_[kLetters];
-  int users_[kLetters] = {};
+  int vars_[kLetters + 1];  // the last: the graph
+  int users_[kLetters + 1] = {};
+  std::vector<Arg> graph_args_;  // by letters
   int flags_ = 0;
   int flags_set_ = 0;
 };

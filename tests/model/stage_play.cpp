@@ -41,13 +41,17 @@ void Stage::work() {
 
 void Stage::finish() {
   quiet_ = true;
+  for (int stream = 0; stream < static_cast<int>(world_->streams()); ++stream)
+    act_graphs(end_capture(stream));
+  act_graphs(destroy_graph());
   if (flags_ > 0) {  // there is time enough for what stood behind them
     while (flags_set_ < flags_) world_->set_flag(flags_set_++);
     gpu_->settle();
     while (!gpu_->heads().empty()) gpu_->step(*gpu_->heads()[0]);
   }
   quiet_ = false;
-  for (const int tensor : vars_) {
+  for (int letter = 0; letter < kLetters; ++letter) {
+    const int tensor = vars_[letter];
     if (tensor < 0 || !world_->tensor(tensor).live || !world_->tensor(tensor).written) continue;
     // By one thread, with nothing pinned elsewhere: nothing may be refused.
     if (world_->try_op(0, {read(tensor)}) != Status::kOk &&
@@ -64,9 +68,18 @@ void Stage::act(const Action& action) {
                 EngineTest::dump_unlocked(*world_->engine).c_str());
   }
   World& w = *world_;
+  if (captures(action.stream) && action.kind != Action::Kind::kEndCapture) {
+    if (action.kind == Action::Kind::kOp) act_captured(action);
+    return;
+  }
   switch (action.kind) {
     case Action::Kind::kOp:
       return act_op(action);
+    case Action::Kind::kBeginCapture:
+    case Action::Kind::kEndCapture:
+    case Action::Kind::kLaunch:
+    case Action::Kind::kDestroyGraph:
+      return act_graphs(action);
     case Action::Kind::kIdle:
       return w.idle(action.stream, 1);
     case Action::Kind::kSynchronize:
@@ -89,6 +102,13 @@ void Stage::act(const Action& action) {
     default:
       return act_inside(action);
   }
+}
+
+void Stage::wait_for(const std::vector<Arg>& args) {
+  self().wanted = args;
+  if (free_for(args)) return;
+  suspend(State::kWaitsTensor);
+  note(world_->digest());
 }
 
 void Stage::act_inside(const Action& action) {
@@ -120,11 +140,7 @@ void Stage::act_inside(const Action& action) {
 void Stage::act_op(const Action& action) {
   World& w = *world_;
   std::vector<Arg> args = action.args;
-  self().wanted = args;
-  if (!free_for(args)) {
-    suspend(State::kWaitsTensor);
-    note(w.digest());
-  }
+  wait_for(args);
   std::vector<Arg> given;
   for (Arg arg : args) {
     const int tensor = vars_[arg.tensor];

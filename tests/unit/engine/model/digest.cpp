@@ -57,6 +57,7 @@ void add_buffer(Digest& digest, const Buffer& buffer) {
   digest.add(buffer.address);
   digest.add(buffer.bytes);
   digest.add(buffer.kept * 16 + buffer.in_place);
+  digest.add(buffer.held);
   digest.add(buffer.birth_op);
   digest.fence(buffer.fill);
   digest.fence(buffer.parked);
@@ -80,12 +81,14 @@ uint64_t EngineTest::digest(Engine& engine, model::ModelPort& port) {
   Digest digest(streams);
   digest.add(engine.live_.size());
   for (const Buffer* buffer : engine.live_) add_buffer(digest, *buffer);
+  for (const Buffer* buffer : engine.freed_held_) add_buffer(digest, *buffer);
   engine.parking_.for_each([&](const Buffer& buffer) { add_buffer(digest, buffer); });
   engine.slabs_.for_each([&](const Slab& slab) {
     digest.add(slab.address);
     digest.add(slab.first_free);
     for (const Block& block : slab.blocks) {
       digest.add(block.next_free * 2 + (block.live ? 1 : 0));
+      digest.add(block.held);
       digest.fence(block.fence);
     }
     for (const Extent* extent : slab.extents) add_own_extent(digest, extent);
@@ -136,6 +139,8 @@ uint64_t EngineTest::digest(Engine& engine, model::ModelPort& port) {
       const auto record = port.last_record(at.external);
       digest.add(record->number * 2 + (record->done ? 1 : 0));
     }
+    digest.add(at.frozen ? 1 : 0);
+    digest.fence(at.owed);
     for (const Streams::Mark& mark : at.marks) {
       const auto record = port.last_record(mark.event);
       digest.add(mark.position);
@@ -164,6 +169,7 @@ uint64_t EngineTest::shared_digest(Engine& engine) {
     digest.add(buffer.use_overflow.load() ? 1 : 0);
   };
   for (const Buffer* buffer : engine.live_) add(*buffer);
+  for (const Buffer* buffer : engine.freed_held_) add(*buffer);
   engine.parking_.for_each(add);
   for (StreamIndex i = 0; i < streams.count(); ++i) {
     digest.add(streams.position(i));

@@ -97,8 +97,12 @@ uint64_t World::digest() {
       sum = mix(mix(sum, sequence), static_cast<uint64_t>(stream));
     }
   }
+  for (const Graph& each : graphs_) {
+    sum = mix(sum, each.live ? 1 : 0);
+    for (const Graph::Operand& operand : each.operands) sum = mix(sum, operand.shown);
+  }
   for (const Stream& each : streams_) {
-    sum = mix(sum, each.submitted);
+    sum = mix(sum, each.submitted * 2 + (each.queue->captures ? 1 : 0));
     for (const uint64_t joined : each.joined) sum = mix(sum, joined);
   }
   for (const uint64_t saw : host_saw_) sum = mix(sum, saw);

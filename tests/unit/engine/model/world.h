@@ -122,6 +122,11 @@ class World {
   int try_make_graph(const std::vector<Arg>& args);
   void launch(int graph, int stream);
   Status try_launch(int graph, int stream);
+  // And in its steps, with start() and end() of its op in between. A node that would read what was
+  // never written writes it.
+  struct Launch;
+  Launch name_launch(int graph, int stream);
+  void forward(Launch& launch);
   void destroy_graph(int graph);
   // The context is destroyed with all that was queued; every tensor is gone.
   void lose_context();
@@ -174,8 +179,9 @@ class World {
     bool live = true;
     StreamIndex index = kNoStream;  // as the engine knows it
     uint64_t submitted = 1;
-    std::set<uint64_t> unfinished_calls;  // submitted by calls that have not returned
-    std::vector<uint64_t> joined;         // by stream: ordered behind this much of it
+    std::set<uint64_t> unfinished_calls;   // submitted by calls that have not returned
+    std::vector<uint64_t> joined;          // by stream: ordered behind this much of it
+    std::shared_ptr<Mark> before_capture;  // what the program recorded there, for who joins it then
   };
   struct Graph {
     std::vector<Arg> args;
@@ -188,6 +194,11 @@ class World {
     std::vector<Operand> operands;
     GraphHold hold;
     bool live = true;
+  };
+  struct Launch {
+    int graph;
+    Op op;
+    std::vector<size_t> dead;  // operands that were freed
   };
   Graph& graph(int index) { return graphs_[static_cast<size_t>(index)]; }
   size_t graphs() const { return graphs_.size(); }

@@ -10,11 +10,15 @@ namespace offload::model {
 void World::begin_capture(int stream_number) {
   say("capture on " + std::to_string(stream_number));
   const StreamIndex index = index_of(stream_number);
+  Stream& captures = stream(stream_number);
+  captures.before_capture = std::make_shared<Mark>();
+  port.submit(*captures.queue,
+              {.run = {}, .records = captures.before_capture, .waits_for = nullptr});
   {
     const Inside inside(*this);
     engine->freeze(index);
   }
-  stream(stream_number).queue->captures = true;
+  captures.queue->captures = true;
   step();
 }
 
@@ -59,52 +63,70 @@ int World::make_graph(const std::vector<Arg>& args) {
   return made;
 }
 
-Status World::try_launch(int number, int stream_number) {
+World::Launch World::name_launch(int number, int stream_number) {
   const Graph& launched = graph(number);
   say("launch of graph " + std::to_string(number));
   std::vector<Arg> alive;
-  std::vector<Graph::Operand> dead;
+  std::vector<size_t> dead;
   for (size_t i = 0; i < launched.args.size(); ++i) {
-    if (tensor(launched.args[i].tensor).live) {
-      alive.push_back(launched.args[i]);
-    } else {
-      dead.push_back(launched.operands[i]);
-      order(stream_number, tensor(launched.args[i].tensor), true);
+    Arg arg = launched.args[i];
+    const Tensor& operand = tensor(arg.tensor);
+    if (!operand.live) {
+      dead.push_back(i);
+      order(stream_number, operand, true);
+      continue;
     }
+    if (!operand.written) arg.mode = Mode::kWrite;
+    alive.push_back(arg);
   }
-  Op op = name(stream_number, alive);
-  for (const Graph::Operand& operand : dead) engine->name(*op.pins, operand.address);
-  start(op);
-  if (op.status != Status::kOk) {
-    step();
-    return op.status;
-  }
-  crew.yield();
+  const Op op = name(stream_number, alive);
+  for (const size_t i : dead) engine->name(*op.pins, launched.operands[i].address);
+  return {number, op, std::move(dead)};
+}
+
+void World::forward(Launch& launch) {
+  const Graph& launched = graph(launch.graph);
   Memory& memory = device.memory();
   for (const Graph::Operand& operand : launched.operands) {
     if (memory.shown_at(operand.address) != operand.shown)
       fail(Failure::Kind::kFault, "a node was made for memory that is no longer there");
   }
-  for (const Graph::Operand& operand : dead) {
+  for (const size_t i : launch.dead) {
+    if (!writes(launched.args[i].mode)) continue;
+    const Graph::Operand operand = launched.operands[i];
     Item item;
+    item.token = mix(operand.address, operand.id);
+    item.touches = {{operand.address, operand.bytes, true}};
     item.run = [&memory, operand] {
       std::vector<Memory::Run> runs;
       if (!memory.resolve(operand.address, operand.bytes, &runs))
         fail(Failure::Kind::kFault, "a node met an address that shows nothing");
       for (const Memory::Run& run : runs) {
-        for (uint64_t i = 0; i < run.count; ++i) run.cells[i] = mix(operand.address, i);
+        for (uint64_t cell = 0; cell < run.count; ++cell)
+          run.cells[cell] = mix(operand.address, cell);
       }
     };
-    device.submit(*stream(stream_number).queue, std::move(item));
+    port.submit(*stream(launch.op.stream).queue, std::move(item));
   }
-  forward(op);
-  for (const Arg& arg : launched.args) {
-    if (tensor(arg.tensor).live) continue;
-    tensor(arg.tensor).writer = {stream_number, op.sequence};
-    tensor(arg.tensor).readers.clear();
+  forward(launch.op);
+  for (const size_t i : launch.dead) {
+    Tensor& operand = tensor(launched.args[i].tensor);
+    operand.writer = {launch.op.stream, launch.op.sequence};
+    operand.readers.clear();
+  }
+}
+
+Status World::try_launch(int number, int stream_number) {
+  Launch launch = name_launch(number, stream_number);
+  start(launch.op);
+  if (launch.op.status != Status::kOk) {
+    step();
+    return launch.op.status;
   }
   crew.yield();
-  end(op);
+  forward(launch);
+  crew.yield();
+  end(launch.op);
   return Status::kOk;
 }
 

@@ -44,9 +44,14 @@ bool World::behind(int stream_number, const Tensor::Access& access) {
          host_saw_[other] >= access.sequence;
 }
 
+// Of a stream that captures the program has an event from before.
 void World::record_and_wait(int waiter, int stream_number) {
-  auto mark = std::make_shared<Mark>();
-  port.submit(*stream(stream_number).queue, {.run = {}, .records = mark, .waits_for = nullptr});
+  Stream& earlier = stream(stream_number);
+  std::shared_ptr<Mark> mark = earlier.before_capture;
+  if (!earlier.queue->captures) {
+    mark = std::make_shared<Mark>();
+    port.submit(*earlier.queue, {.run = {}, .records = mark, .waits_for = nullptr});
+  }
   port.submit(*stream(waiter).queue, {.run = {}, .records = nullptr, .waits_for = mark});
 }
 
