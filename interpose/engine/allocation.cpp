@@ -15,7 +15,7 @@ Status Engine::allocate_async(uint64_t bytes, StreamIndex stream, ThreadPins* pi
 
 Status Engine::allocate_on(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out) {
   Lock lock(mutex_);
-  begin_request(pins);
+  const Request request(*this, pins);
   statistics_.allocations.add();
   count_ops();
   const Status status = bytes < config_.min_size_bytes

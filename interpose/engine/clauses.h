@@ -57,6 +57,8 @@ enum class Clause {
   kPinsDroppedToWait,     // a thread that waits for room holds no pins
   kDroppedPinsCount,      // who found a victim pinned looks again, though nobody pins it by now
   kServedTakes,           // who has waited in line takes what leaves, whoever names it again
+  kFirstClaimsAll,        // who has waited there often claims all that may leave, in use or not
+  kOthersStandAside,      // and others leave him what he needs
   kInPlaceWaitsCopied,    // a slot is shown for an op only once e2 has passed, and e1 with it
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it

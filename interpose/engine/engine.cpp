@@ -122,7 +122,7 @@ Status Engine::keep(Address address, ThreadPins& pins) {
   Buffer* buffer = window_.buffer_at(address);
   if (buffer == nullptr) return owns(address) ? Status::kOk : Status::kNotOurs;
   ++buffer->kept;
-  begin_request(&pins);
+  const Request request(*this, &pins);
   for (;;) {
     const Status status = restore(*buffer, &pins, lock);
     if (status == Status::kNotReady) continue;
@@ -137,7 +137,7 @@ void Engine::retire(const char* reason, ThreadPins& pins) {
   if (retired()) return;
   retired_.store(true, std::memory_order_release);
   extents_.lift_limit();  // a smaller limit than the card's must not keep buffers away from home
-  begin_request(&pins);
+  const Request request(*this, &pins);
   uint64_t away_bytes = 0;
   for (size_t i = 0; i < live_.size();) {
     const uint64_t let_go = let_go_;

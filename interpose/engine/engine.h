@@ -264,8 +264,27 @@ class Engine {
   bool reclaim_empty_slab();
   bool wait_for_slot(Lock& lock);
   bool wait_for_finished(ThreadPins* pins, Lock& lock);
+
+  // line.cpp
+  // A call that may wait for others; begins and ends with the mutex held.
+  class Request {
+   public:
+    Request(Engine& engine, ThreadPins* pins);
+    ~Request();
+    Request(const Request&) = delete;
+    Request& operator=(const Request&) = delete;
+
+   private:
+    Engine& engine_;
+    ThreadPins* pins_;
+  };
   void look_again(Lock& lock);
+  bool another_turn(ThreadPins& pins);
   bool wait_in_line(ThreadPins* pins, Lock& lock);
+  void claim_all();
+  bool others_go_first(const ThreadPins* pins) const;
+  void stand_aside(ThreadPins* pins, Lock& lock);
+  void end_going_first();
 
   // allocation.cpp
   Status allocate_on(uint64_t bytes, StreamIndex stream, ThreadPins* pins, Address* out);
@@ -335,9 +354,6 @@ class Engine {
     return config_.finished_victims_only ||
            (holds(Clause::kExternalFlag) && streams_.external_wait_pending());
   }
-  static void begin_request(ThreadPins* pins) {
-    if (pins != nullptr) pins->looks = pins->turns = 0;
-  }
   bool may_move() const { return config_.move && !retired_.load(std::memory_order_relaxed); }
 
   Port& port_;
@@ -380,6 +396,7 @@ class Engine {
   uint64_t counted_ops_ = 0;
   uint64_t line_next_ = 0;  // tickets of those who wait for room
   uint64_t line_serving_ = 0;
+  const ThreadPins* first_ = nullptr;  // whose request has waited often, and goes first
   bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
   uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
 

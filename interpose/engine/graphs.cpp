@@ -97,7 +97,7 @@ Status Engine::bring_home(const GraphHold& added, ThreadPins& pins, Lock& lock) 
 
 Status Engine::hold(ThreadPins& pins, GraphHold* hold, std::span<const Address> words) {
   Lock lock(mutex_);
-  begin_request(&pins);
+  const Request request(*this, &pins);
   pins.publish();
   GraphHold added;
   for (uint32_t i = 0; i < pins.collected; ++i) hold_one(*pins.at(i), &added);

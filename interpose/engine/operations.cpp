@@ -52,7 +52,7 @@ Status Engine::begin_op(ThreadPins& pins, StreamIndex stream) {
 
 Status Engine::begin_op_slowly(ThreadPins& pins, StreamIndex stream) {
   Lock lock(mutex_);
-  begin_request(&pins);
+  const Request request(*this, &pins);
   if (const Status status = make_resident(pins, lock); status != Status::kOk) {
     pins.clear();
     return status;
@@ -77,6 +77,7 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
   };
   for (bool again = true; again;) {
     again = false;
+    stand_aside(&pins, lock);
     for (uint32_t i = 0; i < pins.collected; ++i) {
       if (must_return(*pins.at(i))) cancel(*pins.at(i));
     }

@@ -28,6 +28,7 @@ struct ThreadPins {
   uint32_t collected = 0;  // owning thread only
   uint32_t looks = 0;      // owning thread only: waits of the present request
   uint32_t turns = 0;
+  bool went_first = false;        // owning thread only: others stood aside for it
   bool in_place = false;          // owning thread only: the present op uses buffers in host memory
   std::atomic<uint64_t> done{0};  // how often it dropped pins after an op
   std::atomic<Buffer*> list[kMaxPins]{};

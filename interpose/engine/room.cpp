@@ -4,20 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 
 #include "interpose/engine/engine.h"
 #include "profiler/base/log.h"
 
 namespace offload {
-
-namespace {
-#ifdef OFFLOAD_DROPPABLE_CLAUSES
-constexpr uint32_t kTurns = 8;
-#else
-constexpr uint32_t kTurns = 64;  // waits for other threads, for one request
-#endif
-}  // namespace
 
 void Engine::put_back(Extent* extent, const Fence& fence) {
   if (&extent->fence != &fence) extent->fence = fence;
@@ -73,6 +64,10 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
     out->clear();
   };
   while (left > 0) {
+    if (others_go_first(pins)) {
+      drop_all();
+      stand_aside(pins, lock);
+    }
     const uint32_t best = extents_.fitting(left);
     Extent* extent = take_pooled(best);
     if (extent == nullptr) extent = create(best, lock);
@@ -89,7 +84,7 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
     if (make_room(left, pins, false, lock) != Room::kNone) continue;
     drop_all();
     // Two threads that each hold a part of what there is: one lets go for the other.
-    if (gathered_ == 0 || pins == nullptr || ++pins->turns > kTurns) return false;
+    if (gathered_ == 0 || pins == nullptr || !another_turn(*pins)) return false;
     look_again(lock);
   }
   gathered_ -= granules;
@@ -150,9 +145,8 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   if (only_finished && wait_for_finished(pins, lock)) return Room::kWaited;
   if (wait_in_line(pins, lock)) return Room::kWaited;
   // Pins are dropped without the mutex: what was pinned a moment ago may leave now.
-  if (met_pins_ && holds(Clause::kDroppedPinsCount) && pins != nullptr && ++pins->turns <= kTurns) {
+  if (met_pins_ && holds(Clause::kDroppedPinsCount) && pins != nullptr && another_turn(*pins))
     return Room::kMade;
-  }
   if (calls_under_way_ != 0) {
     look_again(lock);
     return Room::kWaited;
@@ -342,32 +336,6 @@ bool Engine::wait_for_finished(ThreadPins* pins, Lock& lock) {
   const uint64_t begin = port_.now_nanoseconds();
   look_again(lock);
   statistics_.waited(HostWait::external_flag, port_.now_nanoseconds() - begin);
-  return true;
-}
-
-// A pin may go, and the GPU get on, without a notice: so the waits are short.
-void Engine::look_again(Lock& lock) {
-  ++let_go_;
-  if (!port_.host_waits(lock)) changed_.wait_for(lock, std::chrono::milliseconds{1});
-}
-
-// Others may free what they pin. Pins are dropped meanwhile (two threads that each wait for what
-// the other holds would wait for ever), and those who wait are served in turn. False: nobody pins
-// anything, so nothing will become free; or it has been waited for often enough.
-bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
-  edge(Edge::kScan);
-  if (!pin_registry_.any_pins(pins)) return false;
-  if (pins != nullptr && ++pins->turns > kTurns) return false;
-  if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
-  const uint64_t ticket = line_next_++;
-  waiting_.fetch_add(1, std::memory_order_relaxed);
-  while (line_serving_ != ticket) look_again(lock);
-  const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
-  while (!PinRegistry::dropped(held)) look_again(lock);
-  ++line_serving_;
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
-  changed_.notify_all();
-  if (pins != nullptr) pins->publish();
   return true;
 }
 

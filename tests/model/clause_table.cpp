@@ -265,7 +265,11 @@ std::vector<NeededBy> scripts() {
                                                                idle(0), idle(0)},
                                   {op(0, {update(b), update(c)})})),
                   {op(1, {update(a)})}, 2))},
-      {Clause::kServedTakes, "ServedTakes", served(from_longer("threads-served", 136)), 136},
+      // While something waits for the host nobody goes first, and this stands alone.
+      {Clause::kServedTakes, "ServedTakes", from_longer("threads-served", 136), 136,
+       Clause::kOthersStandAside},
+      {Clause::kFirstClaimsAll, "FirstClaimsAll", from_longer("threads-looping", 1), 1},
+      {Clause::kOthersStandAside, "OthersStandAside", from_longer("threads-served", 122), 122},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
       {Clause::kExternalFlag, "ExternalFlag",
        script("read before and behind the flag", four,
@@ -356,6 +360,7 @@ bool explore_clauses() {
     constexpr uint64_t kWays = 40;
     Program program = each.program;
     Found without;
+    if (each.instead != Clause::kCount) drop(each.instead);
     drop(each.clause);
     for (uint32_t most = 0; each.seed == 0 && !without.failed; ++most) {
       if (most > each.program.bounds.deviations) break;
@@ -364,7 +369,9 @@ bool explore_clauses() {
     }
     if (each.seed != 0) without = wander(program, kWays, each.seed);
     restore_clauses();
+    if (each.instead != Clause::kCount) drop(each.instead);
     const Found held = each.seed != 0 ? wander(program, kWays, each.seed) : explore(each.program);
+    restore_clauses();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::printf(

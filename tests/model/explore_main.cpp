@@ -42,7 +42,6 @@ int main(int count, char** words) {
     if (option == "--longer") longer = true;
     if (option == "--clauses") clauses = true;
     if (option == "--wander") wander = std::strtod(value, nullptr);
-    if (option == "--served") served_longer = true;  // a refused op is a failure there, too
     if (option == "--seed") seed = std::strtoull(value, nullptr, 10);
     if (option == "--without") clause = static_cast<int>(std::strtol(value, nullptr, 10));
     if (option == "--first") first = true;  // failure is enough

@@ -377,18 +377,23 @@ std::vector<ProgramSet> two_threads() {
                  {op(1, {update(b)}), op(1, {update(b), update(a)}), allocate(d, 4, 1), release(d),
                   op(1, {update(d)}), trim()},
                  2});
+  const auto served = [](Program& p) {
+    p.refuses = false;
+    p.settings.evicted = EvictedShows::kNothing;
+    p.settings.patience = 1000;
+    p.bounds.deviations = 4;
+    p.prologue = {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}), idle(0),
+                  allocate(c, 2), allocate(d, 2), op(1, {write(c)}), op(1, {write(d)}), idle(1)};
+  };
+  all.push_back({"threads-looping",
+                 "one wants all there is, which another uses again and again",
+                 with(full(), served),
+                 {op(0, {update(a), update(b)})},
+                 {op(1, {update(c)}), op(1, {update(d)})},
+                 3});
   all.push_back({"threads-served",
                  "each wants all there is; nobody is refused",
-                 with(full(),
-                      [](Program& p) {
-                        p.refuses = false;
-                        p.settings.evicted = EvictedShows::kNothing;
-                        p.bounds.deviations = 4;
-                        p.prologue = {
-                            allocate(a, 2),    allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}),
-                            idle(0),           allocate(c, 2), allocate(d, 2),    op(1, {write(c)}),
-                            op(1, {write(d)}), idle(1)};
-                      }),
+                 with(full(), served),
                  {op(0, {update(a), update(b)}), op(0, {update(a)}), op(0, {update(a), update(c)})},
                  {op(1, {update(c), update(d)}), op(1, {update(d)}), op(1, {update(d), update(b)})},
                  2});

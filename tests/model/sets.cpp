@@ -46,7 +46,6 @@ Program ProgramSet::longer(uint64_t seed) const {
   Program made = frame;
   made.name = name + " seed " + std::to_string(seed);
   made.bounds.deviations = 1'000'000;
-  made.refuses = made.refuses || !served_longer;
   made.bounds.eager = random() % 4 == 0;
   for (const auto* letters : {&alphabet, &other}) {
     if (letters->empty()) continue;

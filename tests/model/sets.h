@@ -28,9 +28,6 @@ struct ProgramSet {
 
 const std::vector<ProgramSet>& program_sets();
 
-// In longer programs a refused op is a failure where the set says so (README.md: limits).
-inline bool served_longer = false;
-
 struct SetOptions {
   uint64_t every = 1;     // each n-th program only
   double seconds = 0;     // 0: without end
@@ -62,6 +59,8 @@ struct NeededBy {
   const char* name;
   Program program;
   uint64_t seed = 0;  // not all ways through it, but some by chance
+  // Dropped with and without the clause: another that would do instead, where it may.
+  Clause instead = Clause::kCount;
 };
 const std::vector<NeededBy>& clause_table();
 // Says for each where it was caught. False: one was not, or the program fails with all clauses.

@@ -180,7 +180,8 @@ uint64_t EngineTest::shared_digest(Engine& engine) {
        pins = pins->next) {
     digest.add(pins->collected * 64 + pins->count.load());
     digest.add(pins->overflow.load() ? 1 : 0);
-    digest.add(pins->in_place ? 1 : 0);
+    digest.add((pins->in_place ? 1 : 0) + (pins->went_first ? 2 : 0) +
+               (engine.first_ == pins ? 4 : 0));
     digest.add(pins->done.load());
     for (uint32_t i = 0; i < pins->collected; ++i) {
       digest.add(pins->at(i)->id);
