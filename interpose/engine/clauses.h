@@ -55,6 +55,7 @@ enum class Clause {
   kAllocationReserve,     // new memory leaves as much free, on device and host together
   kRoomToSwap,            // what never moves leaves room for the largest buffer
   kPinsDroppedToWait,     // a thread that waits for room holds no pins
+  kLineInTurn,            // those who wait are served one after another
   kDroppedPinsCount,      // who found a victim pinned looks again, though nobody pins it by now
   kServedTakes,           // who has waited in line takes what leaves, whoever names it again
   kFirstClaimsAll,        // who has waited there often claims all that may leave, in use or not
@@ -63,6 +64,7 @@ enum class Clause {
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it
   kExternalFlag,          // nothing that may stand behind an external flag leaves, or is waited for
+  kFlagKeepsInPlace,      // nor is what such an op used in place brought home, or shown
   kFlagLeavesEvent,       // an event is left before a stream waits for one
   kFlagKeepsPool,         // extents that may are not taken from the pool
   kFlagKeepsParked,       // nor parked memory, but by streams behind it

@@ -16,7 +16,7 @@ Status Engine::show_slot(Buffer& buffer, Piece& piece, Lock& lock) {
   }
   Slot* slot = piece.slot;
   if (slot->mapped) return Status::kOk;
-  if (holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+  if (holds(Clause::kFlagKeepsInPlace) && streams_.external_wait_pending() &&
       !streams_.passed(piece.copied))
     return Status::kOutOfMemory;
   piece.busy = true;

@@ -56,7 +56,7 @@ bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
   if (pins != nullptr && holds(Clause::kPinsDroppedToWait)) pins->withdraw();
   const uint64_t ticket = line_next_++;
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  while (line_serving_ != ticket) look_again(lock);
+  while (line_serving_ != ticket && holds(Clause::kLineInTurn)) look_again(lock);
   if (pins != nullptr && first_ == pins) claim_all();
   const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
   while (!PinRegistry::dropped(held)) look_again(lock);

@@ -41,7 +41,7 @@ Status Engine::restore_piece(Buffer& buffer, Piece& piece, ThreadPins* pins, Loc
                              Event* begin) {
   Status status = Status::kOk;
   // Ops that used it in place may stand behind an external flag.
-  if (piece.used_in_place && holds(Clause::kExternalFlag) && streams_.external_wait_pending() &&
+  if (piece.used_in_place && holds(Clause::kFlagKeepsInPlace) && streams_.external_wait_pending() &&
       !streams_.passed(piece.leave))
     return Status::kOutOfMemory;
   Extent* extent = extent_for(piece, pins, lock, &status);

@@ -175,6 +175,13 @@ std::vector<NeededBy> scripts() {
             op(1, {write(f)}), run_all(), op(0, {write(a)}), op(0, {write(b)}), idle(1), idle(1),
             press(a), press(b)},
            {allocate(g, 4), release(a, 0), release(b, 0), press(c), press(d), press(e), press(f)})},
+      {Clause::kFlagKeepsInPlace, "FlagKeepsInPlace",
+       script(
+           "used in place behind the flag", {.device = 6},
+           {allocate(a, 2), allocate(c, 2), op(0, {write(a)}), op(0, {write(c)}), begin_capture(0),
+            op(0, {update(c)}), end_capture(0), allocate(b, 4), op(1, {write(b)}), run_all()},
+           {wait_for_flag(1), op(1, {update(b), update(a)}), destroy_graph(), release(c, 0),
+            op(1, {update(a)}), set_flag()})},
       {Clause::kFlagLeavesEvent, "FlagLeavesEvent",
        eager(served(
            script("used before the flag", four,
@@ -268,6 +275,8 @@ std::vector<NeededBy> scripts() {
       // While something waits for the host nobody goes first, and this stands alone.
       {Clause::kServedTakes, "ServedTakes", from_longer("threads-served", 136), 136,
        Clause::kOthersStandAside},
+      {Clause::kLineInTurn, "LineInTurn", from_longer("threads-three", 3), 3,
+       Clause::kOthersStandAside},
       {Clause::kFirstClaimsAll, "FirstClaimsAll", from_longer("threads-looping", 1), 1},
       {Clause::kOthersStandAside, "OthersStandAside", from_longer("threads-served", 122), 122},
       {Clause::kInPlaceStays, "InPlaceStays", comes_home_meanwhile()},
@@ -276,7 +285,8 @@ std::vector<NeededBy> scripts() {
               {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}), idle(0),
                idle(0), run_all()},
               {wait_for_flag(1), op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
-               op(0, {read(b)}), synchronize(0), set_flag()})},
+               op(0, {read(b)}), synchronize(0), set_flag()}),
+       0, Clause::kFlagKeepsInPlace},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable",
        served(script("only what is unused can leave", four,
                      {allocate(a, 2), allocate(b, 2), idle(0), idle(0)},

@@ -2,6 +2,7 @@
 // Explores sets of small programs, or one again:
 //   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
 //   engine_explorer --clauses 1              each clause dropped
+//   engine_explorer --clause NAME [--without NUMBER] [--trace 1]   the program of one
 //   engine_explorer --wander SECONDS [--seed S] [--set NAME]   longer programs by chance
 //   engine_explorer --set NAME --index I [--choices LIST] [--trace 1]
 
@@ -17,6 +18,23 @@
 
 using namespace offload::model;
 
+namespace {
+
+// The program of a clause, as it plainly goes.
+int play_clause(const std::string& name) {
+  for (const NeededBy& each : clause_table()) {
+    if (name != each.name) continue;
+    const Found found = replay(each.program, {});
+    std::printf("%s: %s %s\n", each.program.text().c_str(),
+                found.failed ? name_of(found.failure.kind) : "ends well",
+                found.failure.what.c_str());
+    return found.failed ? 1 : 0;
+  }
+  return 2;
+}
+
+}  // namespace
+
 int main(int count, char** words) {
   std::string set = "all";
   std::string choices;
@@ -25,7 +43,7 @@ int main(int count, char** words) {
   double seconds = 0;
   long index = -1;
   bool again = false;
-  int clause = -1;
+  std::string clause;
   bool first = false;
   bool longer = false;
   bool clauses = false;
@@ -43,7 +61,10 @@ int main(int count, char** words) {
     if (option == "--clauses") clauses = true;
     if (option == "--wander") wander = std::strtod(value, nullptr);
     if (option == "--seed") seed = std::strtoull(value, nullptr, 10);
-    if (option == "--without") clause = static_cast<int>(std::strtol(value, nullptr, 10));
+    if (option == "--without") {  // a clause, by its number; may be given again
+      offload::drop(static_cast<offload::Clause>(std::strtol(value, nullptr, 10)));
+    }
+    if (option == "--clause") clause = value;
     if (option == "--first") first = true;  // failure is enough
     if (option == "--trace") World::tracing = true;
     if (option == "--choices") {
@@ -55,7 +76,7 @@ int main(int count, char** words) {
     if (World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
   });
   if (World::tracing) offload::set_log_level(offload::LogLevel::kTrace);
-  if (clause >= 0) offload::drop(static_cast<offload::Clause>(clause));
+  if (!clause.empty()) return play_clause(clause);
   if (clauses) return explore_clauses() ? 0 : 1;
   if (wander > 0) return wander_sets(wander, seed, set) ? 0 : 1;
   bool failed = false;

@@ -280,6 +280,21 @@ std::vector<ProgramSet> with_trouble() {
                  flagged,
                  {},
                  4});
+  all.push_back({"flags-in-place",
+                 "the same, with ops behind the flag that name more than fits",
+                 with(full(),
+                      [](Program& p) {
+                        p.settings.patience = 2;
+                        p.bounds.deviations = 2;
+                        p.prologue = {allocate(d, 2),    op(1, {write(d)}), allocate(a, 2),
+                                      op(0, {write(a)}), idle(0),           allocate(b, 4),
+                                      op(1, {write(b)}), run_all()};
+                      }),
+                 {wait_for_flag(1), set_flag(), synchronize(0), op(1, {update(b), update(d)}),
+                  op(0, {update(a)}), release(d, 1), release(b, 1), allocate(c, 2, 0),
+                  op(0, {update(c)}), press(a)},
+                 {},
+                 4});
   all.push_back({"full-queues", "a stream takes six items, then the call waits",
                  with(full(), [](Program& p) { p.bounds.queue_items = 6; }), uses_and_room()});
   return all;
@@ -391,6 +406,17 @@ std::vector<ProgramSet> two_threads() {
                  {op(0, {update(a), update(b)})},
                  {op(1, {update(c)}), op(1, {update(d)})},
                  3});
+  all.push_back({"threads-three",
+                 "three want all there is",
+                 with(full(),
+                      [&](Program& p) {
+                        served(p);
+                        p.streams = 3;
+                      }),
+                 {op(0, {update(a), update(b)}), op(0, {update(a)})},
+                 {op(1, {update(c), update(d)}), op(1, {update(c)})},
+                 2,
+                 {op(2, {read(a), read(c)}), op(2, {read(b), read(d)})}});
   all.push_back({"threads-served",
                  "each wants all there is; nobody is refused",
                  with(full(), served),

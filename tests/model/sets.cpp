@@ -28,16 +28,22 @@ std::vector<Action> sequence(const std::vector<Action>& alphabet, uint64_t index
 }  // namespace
 
 uint64_t ProgramSet::count() const {
-  const uint64_t first = power(alphabet.size(), length);
-  return other.empty() ? first : first * power(other.size(), length);
+  uint64_t all = power(alphabet.size(), length);
+  for (const auto* letters : {&other, &third}) {
+    if (!letters->empty()) all *= power(letters->size(), length);
+  }
+  return all;
 }
 
 Program ProgramSet::program(uint64_t index) const {
   Program made = frame;
   made.name = name + " " + std::to_string(index);
-  const uint64_t first = power(alphabet.size(), length);
-  made.threads.push_back(sequence(alphabet, index % first, length));
-  if (!other.empty()) made.threads.push_back(sequence(other, index / first, length));
+  for (const auto* letters : {&alphabet, &other, &third}) {
+    if (letters->empty()) continue;
+    const uint64_t sequences = power(letters->size(), length);
+    made.threads.push_back(sequence(*letters, index % sequences, length));
+    index /= sequences;
+  }
   return made;
 }
 
@@ -47,7 +53,7 @@ Program ProgramSet::longer(uint64_t seed) const {
   made.name = name + " seed " + std::to_string(seed);
   made.bounds.deviations = 1'000'000;
   made.bounds.eager = random() % 4 == 0;
-  for (const auto* letters : {&alphabet, &other}) {
+  for (const auto* letters : {&alphabet, &other, &third}) {
     if (letters->empty()) continue;
     std::vector<Action> actions;
     for (uint64_t left = 4 + random() % 12; left > 0; --left) {

@@ -20,6 +20,7 @@ struct ProgramSet {
   std::vector<Action> alphabet = {};
   std::vector<Action> other = {};  // of the second thread; empty: one thread
   uint32_t length = 3;             // actions of each thread
+  std::vector<Action> third = {};
   uint64_t count() const;
   Program program(uint64_t index) const;
   // A longer one over the same alphabet, by chance, without a bound on deviations.

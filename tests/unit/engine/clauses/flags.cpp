@@ -94,13 +94,36 @@ void block_behind_the_flag(World& w) {
   w.set_flag(0);
 }
 
+// More than fits is used behind the flag, a part of it in host memory. Then there is room for that,
+// and it is used again.
+void in_place_behind_the_flag(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int c = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s0, {write(c)});
+  const int graph = w.make_graph({update(c)});
+  const int b = w.allocate(granules(4));
+  w.op(s1, {write(b)});
+  w.run_all();
+  w.wait_for_flag(s1, 0);
+  w.op(s1, {update(b), update(a)});
+  w.destroy_graph(graph);
+  w.free_async(c, s0);
+  w.op(s1, {update(a)});
+  w.set_flag(0);
+}
+
 }  // namespace
 
 std::vector<Scenario> flag_scenarios() {
   const Settings four = {.device_granules = 4};
+  const Settings six = {.device_granules = 6, .largest_extent = 2};
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
   return {
       {Clause::kExternalFlag, "ExternalFlag", four, victim_behind_the_flag},
+      {Clause::kFlagKeepsInPlace, "FlagKeepsInPlace", six, in_place_behind_the_flag},
       {Clause::kFlagLeavesEvent, "FlagLeavesEvent", four, used_before_the_flag},
       {Clause::kFlagKeepsPool, "FlagKeepsPool", ones, pool_behind_the_flag},
       {Clause::kFlagKeepsParked, "FlagKeepsParked", four, parked_behind_the_flag},

@@ -131,6 +131,22 @@ void two_threads_in_want(World& w) {
   }
 }
 
+// More threads than the turns that a request has, and each wants all there is. One after another
+// they are served.
+void each_in_turn(World& w) {
+  constexpr size_t kThreads = 10;
+  std::vector<std::function<void()>> bodies;
+  for (size_t i = 0; i < kThreads; ++i) {
+    const int stream = w.add_stream();
+    const int tensor = w.allocate(granules(2));
+    w.op(stream, {write(tensor)});
+    bodies.emplace_back([&w, stream, tensor] {
+      for (int round = 0; round < 2; ++round) w.op(stream, {update(tensor)});
+    });
+  }
+  w.crew.run(bodies, 3);
+}
+
 }  // namespace
 
 std::vector<Scenario> host_scenarios() {
@@ -144,6 +160,7 @@ std::vector<Scenario> host_scenarios() {
                                   .evicted = EvictedShows::kNothing};
   const Settings unmapped = {
       .device_granules = 4, .largest_extent = 1, .evicted = EvictedShows::kNothing};
+  const Settings one_at_a_time = {.device_granules = 2, .evicted = EvictedShows::kNothing};
   return {
       {Clause::kWorkerWaitsLeave, "WorkerWaitsLeave", two, worker_is_early},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied", two, stray_reads_the_slot},
@@ -154,6 +171,7 @@ std::vector<Scenario> host_scenarios() {
       {Clause::kRestoreReserve, "RestoreReserve", four_and_four, one_wants_all},
       {Clause::kRoomToSwap, "RoomToSwap", unmapped, blocks_leave_room},
       {Clause::kPinsDroppedToWait, "PinsDroppedToWait", six, two_threads_in_want},
+      {Clause::kLineInTurn, "LineInTurn", one_at_a_time, each_in_turn, Clause::kOthersStandAside},
   };
 }
 

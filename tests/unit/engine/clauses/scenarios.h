@@ -16,6 +16,8 @@ struct Scenario {
   const char* name;
   Settings settings;
   Program program;
+  // Dropped with and without the clause: another that would do instead, where it may.
+  Clause instead = Clause::kCount;
 };
 
 inline void PrintTo(const Scenario& scenario, std::ostream* out) {
