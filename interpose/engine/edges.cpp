@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/engine/edges.h"
 
-#ifdef OFFLOAD_DROPPABLE_CLAUSES
+#ifdef OFFLOAD_WATCHED_EDGES
 #include <atomic>
 
 namespace offload {

@@ -24,7 +24,7 @@ enum class Edge : uint8_t {
   kHasMutex,   // locked
 };
 
-#ifdef OFFLOAD_DROPPABLE_CLAUSES
+#ifdef OFFLOAD_WATCHED_EDGES
 
 class Mutex;
 
@@ -50,10 +50,28 @@ class Mutex {
   std::mutex::native_handle_type native_handle() { return mutex_.native_handle(); }
 
  private:
+  friend class Condition;
   std::mutex mutex_;
   bool held_ = false;
 };
-using Condition = std::condition_variable_any;
+
+// The standard one, over the mutex inside.
+class Condition {
+ public:
+  template <typename Duration>
+  std::cv_status wait_for(std::unique_lock<Mutex>& lock, const Duration& duration) {
+    std::unique_lock<std::mutex> inside(lock.mutex()->mutex_, std::adopt_lock);
+    const std::cv_status status = condition_.wait_for(inside, duration);
+    inside.release();
+    edge(Edge::kHasMutex);
+    return status;
+  }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
 
 #else
 

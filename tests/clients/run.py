@@ -52,6 +52,7 @@ def differences(report, wanted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build")
+    parser.add_argument("--library", help="in place of liboffload.so")
     parser.add_argument("--limit", default="2560KiB")
     parser.add_argument("--schedule", default="fifo")
     parser.add_argument("--evicted", default="auto")
@@ -83,7 +84,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         report_file = os.path.join(folder, "report.json")
         environment.update(
-            LD_PRELOAD=" ".join([os.path.join(build, "liboffload.so")]
+            LD_PRELOAD=" ".join([arguments.library or os.path.join(build, "liboffload.so")]
                                 + [os.path.join(build, "clients", "libc10_cuda.so")] * arguments.pytorch),
             OFFLOAD_GPU_LIMIT=arguments.limit,
             OFFLOAD_MIN_SIZE="64KiB",

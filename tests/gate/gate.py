@@ -5,6 +5,7 @@
   gate.py --build DIR quick     every pair of choices, on a tiny model (part of `make test`)
   gate.py --build DIR soak      every combination, and the smallest caps by bisection
   gate.py --build DIR smallest  prints the smallest cap of each kind, for smallest_caps.json
+  gate.py --build DIR races     threads held up inside the library, by --seeds N seeds from --first on
   gate.py --build DIR one cap=45 schedule=late evicted=host allocator=async feature=plain
                                 one combination, with the commands shown
 
@@ -50,9 +51,13 @@ FEATURES = {
 }
 
 
+RACING_CLIENTS = ["threads", "capture-beside-thread", "two-contexts", "two-devices-two-threads", "freed-on-another-stream"]
+
+
 class Gate:
-    def __init__(self, build, verbose=False):
+    def __init__(self, build, library=None, verbose=False):
         self.build = pathlib.Path(build).resolve()
+        self.library = pathlib.Path(library or self.build / "liboffload.so").resolve()
         self.verbose = verbose
 
     def command(self, allocator, feature):
@@ -92,7 +97,7 @@ class Gate:
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder) / "report.json"
             done = self.run(self.command(allocator, feature), memory, schedule, {
-                "LD_PRELOAD": str(self.build / "liboffload.so"),
+                "LD_PRELOAD": str(self.library),
                 "OFFLOAD_EVICTED": evicted,
                 "OFFLOAD_MIN_SIZE": str(GRANULARITY),
                 "OFFLOAD_REPORT": "json",
@@ -113,7 +118,7 @@ class Gate:
         _, peak = self.reference(combination["allocator"], combination["feature"])
         memory = peak * combination["cap"] // 100 // GRANULARITY * GRANULARITY
         wrong, report = self.with_liboffload(combination["allocator"], combination["feature"], memory,
-                                             combination["schedule"], combination["evicted"])
+                                             combination["schedule"], combination["evicted"], combination.get("more"))
         if wrong is None and report["bytes_out"] == 0:
             wrong = "nothing was moved, so nothing was tested"
         if wrong is None and report["evicted"] != combination["evicted"]:
@@ -197,15 +202,52 @@ def check_accounts(gate):
     return int(wrong is not None)
 
 
+def check_races(gate, seeds, first, jobs):
+    """The run and the clients with threads, whose threads give way and sleep inside the library as the seed has it. Each seed is
+    another combination of the choices. Where two threads meet is the machine's doing too: a seed that failed may pass again."""
+    gate.library = gate.build / "tests" / "liboffload-yield.so"
+    choices = list(itertools.product(*CHOICES.values()))
+
+    def look(seed):
+        combination = dict(zip(CHOICES, choices[seed * 7919 % len(choices)]))
+        with tempfile.TemporaryDirectory() as folder:
+            count = pathlib.Path(folder) / "count"
+            yields = {"YIELD_SEED": str(seed), "YIELD_COUNT": str(count)}
+            wrong = gate.check({**combination, "more": yields})
+            times = int(count.read_text()) if count.exists() else 0
+            if wrong is None and times < 100:
+                wrong = f"threads gave way {times} times"
+            name = f"seed {seed}, {times} times: " + " ".join(f"{key}={value}" for key, value in combination.items())
+            if wrong is None:
+                scenario, schedule = RACING_CLIENTS[seed % len(RACING_CLIENTS)], combination["schedule"]
+                name += f"; {scenario}"
+                client = [sys.executable, str(ROOT / "tests" / "clients" / "run.py"), "--build", str(gate.build), "--library",
+                          str(gate.library), "--schedule", schedule, "--set", f"YIELD_SEED={seed}", "client", "proc", scenario]
+                done = subprocess.run(client, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+                if done.returncode != 0:
+                    wrong = f"{' '.join(client)}: {done.stdout}{done.stderr}"
+            return name, wrong
+
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name, wrong in pool.map(look, range(first, first + seeds)):
+            print(("FAIL " if wrong else "ok   ") + name + (f"\n     {wrong}" if wrong else ""), flush=True)
+            failed += wrong is not None
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("what", choices=["quick", "soak", "smallest", "one"])
+    parser.add_argument("--library", help="in place of liboffload.so")
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("what", choices=["quick", "soak", "races", "smallest", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
-    gate = Gate(arguments.build, verbose=arguments.what == "one")
+    gate = Gate(arguments.build, arguments.library, verbose=arguments.what == "one")
     if arguments.what == "smallest":
         print(json.dumps({f"{allocator}/{evicted}": gate.smallest(allocator, evicted)
                           for allocator in CHOICES["allocator"] for evicted in CHOICES["evicted"]},
@@ -215,6 +257,8 @@ def main():
         combination = dict(choice.split("=", 1) for choice in arguments.choice)
         combination["cap"] = int(combination["cap"])
         return run_all(gate, [combination], 1)
+    if arguments.what == "races":
+        return runner.close(arguments.seeds, check_races(gate, arguments.seeds, arguments.first, arguments.jobs))
     if arguments.what == "quick":
         combinations = runner.covering_set(CHOICES)
     else:
