@@ -51,7 +51,7 @@ FEATURES = {
 }
 
 
-RACING_CLIENTS = ["threads", "capture-beside-thread", "two-contexts", "two-devices-two-threads", "freed-on-another-stream"]
+RACING_CLIENTS = ["threads", "capture-beside-thread", "two-contexts", "two-devices-two-threads", "half-each"]
 
 
 class Gate:
