@@ -59,7 +59,8 @@ struct NeededBy {
   Clause clause;
   const char* name;
   Program program;
-  uint64_t seed = 0;  // not all ways through it, but some by chance
+  // Instead of all ways through that program: some by chance through longer ones of this set.
+  const char* longer = nullptr;
   // Dropped with and without the clause: another that would do instead, where it may.
   Clause instead = Clause::kCount;
 };
