@@ -58,7 +58,8 @@ Queue& ModelPort::queue_of(const NativeStream& stream) {
 // graph, or spoils it.
 Queue& ModelPort::usable(const NativeStream& stream) {
   Queue& queue = queue_of(stream);
-  if (queue.captures) fail(Failure::Kind::kMisuse, queue.name + " captures, and is touched (error 900)");
+  if (queue.captures)
+    fail(Failure::Kind::kMisuse, queue.name + " captures, and is touched (error 900)");
   return queue;
 }
 
