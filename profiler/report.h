@@ -5,6 +5,7 @@
 // when a key changes its meaning or goes away.
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "profiler/base/options.h"
@@ -14,6 +15,15 @@
 namespace offload {
 
 inline constexpr std::uint64_t kReportFormat = 1;
+
+// One of several devices. Its snapshot's totals are its own; what only the process counts is 0.
+struct DeviceFacts {
+  std::uint32_t ordinal = 0;
+  std::string_view name;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t limit_bytes = 0;
+  const Snapshot* counts = nullptr;
+};
 
 // What the counters do not know. Texts may be empty, numbers 0, where the engine has nothing to
 // say.
@@ -31,6 +41,8 @@ struct ReportFacts {
   // Link rates as measured by the engine; 0: taken from the copies themselves.
   double d2h_bytes_per_s = 0;
   double h2d_bytes_per_s = 0;
+  // Every device that was managed, by ordinal. `device`, its size and its limit are the first's.
+  std::span<const DeviceFacts> devices{};
 };
 
 void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink out);

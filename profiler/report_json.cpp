@@ -47,6 +47,29 @@ void write_top(const Snapshot& snapshot, JsonWriter& json) {
   json.end_array();
 }
 
+void write_devices(const ReportFacts& facts, JsonWriter& json) {
+  json.begin_array("devices");
+  for (const DeviceFacts& device : facts.devices) {
+    const Snapshot& counts = *device.counts;
+    json.begin_object();
+    json.member("device", std::uint64_t{device.ordinal});
+    json.member("name", device.name);
+    json.member("total_bytes", device.total_bytes);
+    json.member("gpu_limit_bytes", device.limit_bytes);
+    json.member("peak_bytes_without", counts.live_bytes.peak);
+    json.member("peak_bytes_with", counts.mapped_bytes.peak);
+    json.member("host_peak_bytes", counts.host_bytes.peak);
+    json.member("pinned_peak_bytes", counts.pinned_bytes.peak);
+    json.member("bytes_out", counts.bytes_out);
+    json.member("bytes_in", counts.bytes_in);
+    json.member("copies_out", counts.copies_out);
+    json.member("copies_in", counts.copies_in);
+    json.member("exposed_seconds", seconds(counts.exposed_ns), kSecondsDecimals);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_reason(const Snapshot& snapshot, const ReportFacts& facts, JsonWriter& json) {
   json.key("reason");
   bool stands = (snapshot.copies_out == 0 && facts.incomplete.empty()) || snapshot.reason_given;
@@ -103,6 +126,7 @@ void write_json_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   }
   json.end_object();
   write_top(snapshot, json);
+  write_devices(facts, json);
   write_reason(snapshot, facts, json);
   json.key("incomplete");
   facts.incomplete.empty() ? json.null() : json.value(facts.incomplete);

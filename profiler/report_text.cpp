@@ -43,10 +43,28 @@ void write_head(const ReportFacts& facts, Sink out) {
   std::string_view policy = word(facts.policy);
   line(out, "policy", "%.*s%s", static_cast<int>(policy.size()), policy.data(),
        facts.mode == Mode::kObserve ? " (observing: nothing is moved)" : "");
-  if (facts.device_total_bytes != 0) {
+  if (facts.device_total_bytes != 0 && facts.devices.size() < 2) {
     line(out, "device", "%.*s, %s; limit %s", static_cast<int>(facts.device.size()),
          facts.device.data(), format_size(facts.device_total_bytes).c_str(),
          format_size(facts.gpu_limit_bytes).c_str());
+  }
+}
+
+// A line or two for each of several: what it is, and what became of it.
+void write_devices(const ReportFacts& facts, Sink out) {
+  if (facts.devices.size() < 2) return;
+  for (const DeviceFacts& device : facts.devices) {
+    char label[24];
+    std::snprintf(label, sizeof label, "device %u", device.ordinal);
+    const Snapshot& counts = *device.counts;
+    line(out, label, "%.*s, %s; limit %s; peak %s without us, %s with us",
+         static_cast<int>(device.name.size()), device.name.data(),
+         format_size(device.total_bytes).c_str(), format_size(device.limit_bytes).c_str(),
+         format_size(counts.live_bytes.peak).c_str(),
+         format_size(counts.mapped_bytes.peak).c_str());
+    if (counts.copies_out == 0) continue;
+    line(out, "", "moved out %s, moved in %s", format_size(counts.bytes_out).c_str(),
+         format_size(counts.bytes_in).c_str());
   }
 }
 
@@ -144,6 +162,7 @@ void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   // Where nothing was looked at, there is nothing to tell.
   const bool measured = !snapshot.reason_given || (snapshot.reason != Reason::disabled &&
                                                    snapshot.reason != Reason::bad_options);
+  write_devices(facts, out);
   if (measured) write_peaks(snapshot, facts, out);
   if (facts.mode == Mode::kObserve) write_rehearsal(snapshot, facts, out);
   if (snapshot.copies_out > 0 || snapshot.copies_in > 0) {

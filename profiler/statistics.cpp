@@ -73,7 +73,28 @@ void Statistics::start() {
   start_ns_.store(monotonic_ns(), std::memory_order_relaxed);
 }
 
+void Statistics::add_part(Statistics& part) {
+#define GAUGE(name, sentence) part.name.count_into(name);
+#include "profiler/statistics.def"
+  part.live_bytes.count_alone();  // add_live() passes it on, with its place
+  part.total_ = this;
+  part.start_ns_.store(start_ns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  part.next_part_ = parts_.load(std::memory_order_relaxed);
+  while (!parts_.compare_exchange_weak(part.next_part_, &part, std::memory_order_release)) {
+  }
+}
+
+std::uint64_t Statistics::sum(const Counter Statistics::*counter) const {
+  std::uint64_t sum = (this->*counter).get();
+  for (const Statistics* part = parts_.load(std::memory_order_acquire); part != nullptr;
+       part = part->next_part_) {
+    sum += (part->*counter).get();
+  }
+  return sum;
+}
+
 void Statistics::add_live(std::uint64_t bytes) {
+  if (total_ != nullptr) total_->add_live(bytes);
   if (!live_bytes.add(bytes)) return;
   std::uint64_t peak = live_bytes.peak();
   const std::uint64_t waste = rounding_waste_bytes.get();
@@ -89,10 +110,12 @@ void Statistics::add_live(std::uint64_t bytes) {
 }
 
 void Statistics::remove_live(std::uint64_t bytes) {
+  if (total_ != nullptr) total_->remove_live(bytes);
   live_bytes.subtract(bytes);
 }
 
 void Statistics::set_reason(Reason reason) {
+  if (total_ != nullptr) total_->set_reason(reason);
   int none = kNoReason;
   reason_.compare_exchange_strong(none, static_cast<int>(reason), std::memory_order_relaxed);
 }
@@ -108,7 +131,7 @@ void Statistics::moved_out(std::uint64_t buffer_bytes, std::uint64_t bytes,
   bytes_out.add(bytes);
   copies_out.add();
   copy_out_ns.add(device_ns);
-  top_.moved(buffer_bytes, bytes, true);
+  (total_ != nullptr ? total_ : this)->top_.moved(buffer_bytes, bytes, true);
 }
 
 void Statistics::moved_in(std::uint64_t buffer_bytes, std::uint64_t bytes,
@@ -116,17 +139,25 @@ void Statistics::moved_in(std::uint64_t buffer_bytes, std::uint64_t bytes,
   bytes_in.add(bytes);
   copies_in.add();
   copy_in_ns.add(device_ns);
-  top_.moved(buffer_bytes, bytes, false);
+  (total_ != nullptr ? total_ : this)->top_.moved(buffer_bytes, bytes, false);
 }
 
 void Statistics::read(Snapshot& snapshot) const {
-#define COUNTER(name, sentence) snapshot.name = name.get();
+#define COUNTER(name, sentence) snapshot.name = sum(&Statistics::name);
 #define GAUGE(name, sentence) snapshot.name = {name.get(), name.peak()};
 #include "profiler/statistics.def"
+  snapshot.operations = operations.get();  // one may have to do with several parts
   for (std::size_t i = 0; i < kHostWaits; ++i) {
     snapshot.waits[i] = {waits_[i].count(), waits_[i].ns()};
   }
   for (std::size_t i = 0; i < kPassThroughs; ++i) snapshot.passes[i] = passes_[i].get();
+  for (const Statistics* part = parts_.load(std::memory_order_acquire); part != nullptr;
+       part = part->next_part_) {
+    for (std::size_t i = 0; i < kHostWaits; ++i) {
+      snapshot.waits[i].count += part->waits_[i].count();
+      snapshot.waits[i].ns += part->waits_[i].ns();
+    }
+  }
   {
     SpinGuard guard(place_lock_, SpinGuard::kPatient);
     snapshot.peak = place_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Live statistics of one process, from statistics.def. Updates are relaxed atomics on cache lines
-// of their own: any thread, no lock on the launch path, no allocation. The one object lives for
-// ever (constant-initialised, never destroyed), so that late threads and exit handlers may still
-// count.
+// Live statistics of one process, and of each device that it uses, from statistics.def. Updates are
+// relaxed atomics on cache lines of their own: any thread, no lock on the launch path, no
+// allocation. The one object lives for ever (constant-initialised, never destroyed), so that late
+// threads and exit handlers may still count.
 
 #include <atomic>
 #include <cstddef>
@@ -55,8 +55,12 @@ class alignas(kCacheLine) Counter {
 
 class alignas(kCacheLine) Gauge {
  public:
+  // From now on `total` rises and falls with this one. Before the first add().
+  void count_into(Gauge& total) { total_ = &total; }
+  void count_alone() { total_ = nullptr; }
   // Returns true if this made a new peak.
   bool add(std::uint64_t amount) {
+    if (total_ != nullptr) total_->add(amount);
     std::uint64_t level = value_.fetch_add(amount, std::memory_order_relaxed) + amount;
     std::uint64_t peak = peak_.load(std::memory_order_relaxed);
     while (level > peak) {
@@ -64,13 +68,17 @@ class alignas(kCacheLine) Gauge {
     }
     return false;
   }
-  void subtract(std::uint64_t amount) { value_.fetch_sub(amount, std::memory_order_relaxed); }
+  void subtract(std::uint64_t amount) {
+    if (total_ != nullptr) total_->subtract(amount);
+    value_.fetch_sub(amount, std::memory_order_relaxed);
+  }
   std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
   std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> peak_{0};
+  Gauge* total_ = nullptr;
 };
 
 class alignas(kCacheLine) WaitCounter {
@@ -107,6 +115,13 @@ class Statistics {
 #define COUNTER(name, sentence) Counter name;
 #define GAUGE(name, sentence) Gauge name;
 #include "profiler/statistics.def"
+
+  // What `part` counts from now on (that of one device) counts here, too: levels at once, so that
+  // the peak is that of the sum, all else when it is read. For ever, and before `part` is used. Who
+  // submits operations counts them here; a part's own are those that its device has to do with.
+  void add_part(Statistics& part);
+  // Counted here and in the parts.
+  std::uint64_t sum(const Counter Statistics::*counter) const;
 
   // Time counts from here. Called once, early.
   void start();
@@ -148,6 +163,9 @@ class Statistics {
   mutable std::atomic_flag place_lock_{};
   PeakPlace place_;
   TopBuffers top_;
+  Statistics* total_ = nullptr;  // that this is a part of
+  std::atomic<Statistics*> parts_{nullptr};
+  Statistics* next_part_ = nullptr;
 };
 
 // The numbers of one moment, as plain data.

@@ -14,7 +14,7 @@ namespace {
 
 constinit TransferLog process_log;
 
-constexpr std::string_view kHeader = "time_s,direction,buffer,bytes,gb_per_s,position\n";
+constexpr std::string_view kHeader = "time_s,direction,buffer,bytes,gb_per_s,position,device\n";
 
 class MutexGuard {
  public:
@@ -68,12 +68,13 @@ void TransferLog::record(const TransferRecord& transfer) {
     rate = format_fixed(
         static_cast<double>(transfer.bytes) / static_cast<double>(transfer.duration_ns), 3);
   }
-  int length = std::snprintf(line, sizeof line, "%s,%s,%llu,%llu,%s,%llu\n",
+  int length = std::snprintf(line, sizeof line, "%s,%s,%llu,%llu,%s,%llu,%llu\n",
                              format_fixed(static_cast<double>(transfer.time_ns) / 1e9, 6).c_str(),
                              transfer.direction == Direction::kOut ? "out" : "in",
                              static_cast<unsigned long long>(transfer.buffer_id),
                              static_cast<unsigned long long>(transfer.bytes), rate.c_str(),
-                             static_cast<unsigned long long>(transfer.position));
+                             static_cast<unsigned long long>(transfer.position),
+                             static_cast<unsigned long long>(transfer.device));
   MutexGuard guard(mutex_);
   make_file();
   if (failed_) return;

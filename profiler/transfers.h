@@ -21,7 +21,8 @@ struct TransferRecord {
   std::uint64_t buffer_id;
   std::uint64_t bytes;
   std::uint64_t duration_ns;  // on the device; 0 if not measured
-  std::uint64_t position;     // operations submitted when it was decided
+  std::uint64_t position;     // the device's operations submitted when it was decided
+  std::uint64_t device = 0;   // its ordinal
 };
 
 class TransferLog {

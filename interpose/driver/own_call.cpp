@@ -46,7 +46,6 @@ CUcontext current_context() {
   if (!this_thread.context_known) {
     CUcontext context = nullptr;
     if (real<Entry::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS) return nullptr;
-    if (this_thread.context != context) this_thread.stream_generation = 0;
     this_thread.context = context;
     // A first context may come in ways that we do not see.
     this_thread.context_known = context != nullptr && !forgetful.load(std::memory_order_relaxed);
@@ -63,7 +62,6 @@ void check_current_context() {
     log_debug("contexts change past our hooks: the current one is asked for every time");
   }
   this_thread.context_known = false;
-  this_thread.stream_generation = 0;
 }
 
 }  // namespace offload

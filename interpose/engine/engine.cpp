@@ -132,7 +132,7 @@ Status Engine::keep(Address address, ThreadPins& pins) {
   }
 }
 
-void Engine::retire(const char* reason, ThreadPins& pins) {
+void Engine::retire(const char* reason, ThreadPins& pins, bool say) {
   Lock lock(mutex_);
   if (retired()) return;
   retired_.store(true, std::memory_order_release);
@@ -154,6 +154,7 @@ void Engine::retire(const char* reason, ThreadPins& pins) {
     ++i;
   }
   if (away_bytes == 0) {
+    if (!say) return;
     log_warn("%s: from here on nothing is moved; what had been moved is back on the GPU", reason);
     return;
   }

@@ -103,6 +103,12 @@ class Engine {
   // A copy wrote `bytes` at `to`: addresses of ours among its words make `to` a table of names. To
   // be called while the copy's op is pinned; `from` is readable host memory, or lies in the window.
   void data_copied(Address to, const void* from, uint64_t bytes);
+  // Where the other end is another device's: what tables of this device in [begin, end) name, added
+  // to `words`; and that it was overwritten with what names nothing here.
+  void read_tables(Address begin, Address end, OwnVector<Address>* words) const {
+    tables_.read(begin, end, words);
+  }
+  void forget_tables(Address begin, Address end) { tables_.forget(begin, end); }
 
   // The allocation around `address` may not move any more (exported, encoded in a descriptor). It
   // is restored first.
@@ -117,8 +123,8 @@ class Engine {
   void release(GraphHold* hold);
 
   // Nothing moves from here on; what is evicted is restored now. The first reason is kept. Never
-  // fails the program.
-  void retire(const char* reason, ThreadPins& pins);
+  // fails the program. `say`: so, where all comes home; what does not is said in any case.
+  void retire(const char* reason, ThreadPins& pins, bool say = true);
   bool retired() const { return retired_.load(std::memory_order_acquire); }
 
   // --- What the program may ask.

@@ -6,7 +6,7 @@
 
 #include "interpose/driver/own_call.h"
 #include "interpose/driver/table.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
@@ -33,9 +33,13 @@ constinit uint32_t open_count = 0;
 constinit uint32_t uncounted = 0;  // more than fit: never forgotten
 constinit uint32_t under_way = 0;  // calls that may begin one
 
-void watch(const Session* active) {
-  const uint32_t frozen = active != nullptr ? active->engine.frozen_streams() : 0;
-  captures_watched_.store(open_count + uncounted + under_way + frozen, std::memory_order_relaxed);
+void watch() {
+  uint32_t frozen = 0;
+  for_each_session([&](const Session& each) { frozen += each.engine.frozen_streams(); });
+  const uint32_t now = open_count + uncounted + under_way + frozen;
+  const uint32_t before = captures_watched_.exchange(now, std::memory_order_relaxed);
+  if ((now != 0) != (before != 0))
+    operations_look_.fetch_add(now != 0 ? 1 : ~0u, std::memory_order_relaxed);
 }
 
 bool blocking(CUstream stream) {
@@ -44,20 +48,24 @@ bool blocking(CUstream stream) {
          (flags & CU_STREAM_NON_BLOCKING) == 0;
 }
 
-void freeze(Session& active, CUstream stream) {
-  const StreamIndex index = active.stream(stream, false);
-  if (is_followed(index)) active.engine.freeze(index);
+// In every engine that follows it.
+void freeze(CUstream stream) {
+  for_each_session([stream](Session& each) {
+    const StreamIndex index = each.stream(stream, false);
+    if (is_followed(index)) each.engine.freeze(index);
+  });
 }
 
 // Of the stream's context, whichever is current.
-void freeze_default_stream(Session& active, CUstream of) {
+void freeze_default_stream(CUstream of) {
   CUcontext context = current_context();
   if (of != CU_STREAM_PER_THREAD && real<Entry::cuStreamGetCtx>()(of, &context) != CUDA_SUCCESS)
     return;
-  if (context == current_context()) return freeze(active, CU_STREAM_LEGACY);
+  if (context == current_context()) return freeze(CU_STREAM_LEGACY);
   const OwnCall call(context, OwnCall::Kind::kSubmits);
-  this_thread.stream_generation = 0;  // the handle meant another context's a moment ago
-  freeze(active, CU_STREAM_LEGACY);
+  this_thread.inside = false;  // freeze() looks at the sessions
+  freeze(CU_STREAM_LEGACY);
+  this_thread.inside = true;
 }
 
 // The special handles mean something in their context only, and the thread's own stream can be
@@ -81,7 +89,7 @@ bool over(const OpenCapture& capture) {
 
 // Forgets the captures for which `gone` is true, and what their graphs named, which went with them.
 template <typename Gone>
-void forget_captures(Session* active, Gone&& gone) {
+void forget_captures(Gone&& gone) {
   OpenCapture ended[kMost];
   size_t count = 0;
   {
@@ -92,18 +100,19 @@ void forget_captures(Session* active, Gone&& gone) {
       capture = {};
       --open_count;
     }
-    watch(active);
+    watch();
   }
-  for (size_t i = 0; i < count && active != nullptr; ++i) {
-    if (ended[i].owns_graph) active->graphs.release(active->graphs.take(ended[i].graph));
+  Session* first = session();
+  for (size_t i = 0; i < count && first != nullptr; ++i) {
+    if (ended[i].owns_graph) GraphNames::release(first->graphs.take(ended[i].graph));
   }
 }
 
 // Streams that have left a capture are used again.
-void look_around(Session* active) {
-  if (active != nullptr) thaw_all(*active);
+void look_around() {
+  for_each_session(thaw_all);
   const std::lock_guard lock(mutex);
-  watch(active);
+  watch();
 }
 
 }  // namespace
@@ -123,16 +132,16 @@ CaptureState look_at(CUstream stream) {
   return state;
 }
 
-MayCapture::MayCapture(CUstream stream) : session_(session()), stream_(stream) {
+MayCapture::MayCapture(CUstream stream) : stream_(stream) {
   {
     const std::lock_guard lock(mutex);
     ++under_way;
-    watch(session_);
+    watch();
   }
-  if (session_ == nullptr || look_at(stream).kind != CaptureState::Kind::kNone) return;
-  freeze(*session_, stream);
+  if (session() == nullptr || look_at(stream).kind != CaptureState::Kind::kNone) return;
+  freeze(stream);
   // The default stream waits for blocking streams, and must not meet one that captures.
-  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze_default_stream(*session_, stream);
+  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze_default_stream(stream);
 }
 
 MayCapture::~MayCapture() {
@@ -140,9 +149,9 @@ MayCapture::~MayCapture() {
     const std::lock_guard lock(mutex);
     --under_way;
   }
-  if (session_ != nullptr && look_at(stream_).kind == CaptureState::Kind::kNone)
-    stream_is_free(*session_, stream_);
-  look_around(session_);
+  if (session() != nullptr && look_at(stream_).kind == CaptureState::Kind::kNone)
+    stream_is_free(stream_);
+  look_around();
 }
 
 void capture_began(CUstream stream, CUstreamCaptureMode mode, bool owns_graph) {
@@ -157,8 +166,10 @@ void capture_began(CUstream stream, CUstreamCaptureMode mode, bool owns_graph) {
   ++uncounted;
 }
 
-EndCapture::EndCapture(CUstream stream) : session_(session()) {
-  if (session_ == nullptr) return;
+EndCapture::EndCapture(CUstream stream) {
+  Session* first = session();
+  if (first == nullptr) return;
+  graphs_ = &first->graphs;
   {
     const std::lock_guard lock(mutex);
     for (const OpenCapture& capture : open) {
@@ -166,7 +177,7 @@ EndCapture::EndCapture(CUstream stream) : session_(session()) {
       if (capture.stream == stream && mine && capture.owns_graph) graph_ = capture.graph;
     }
   }
-  if (graph_ != nullptr) taken_ = session_->graphs.take(graph_);
+  if (graph_ != nullptr) taken_ = graphs_->take(graph_);
 }
 
 void EndCapture::ended(CUgraph graph) {
@@ -189,24 +200,21 @@ void EndCapture::ended(CUgraph graph) {
   }
   if (graph_ != nullptr) {
     if (graph != nullptr || goes_on) {
-      session_->graphs.put_back(graph != nullptr ? graph : graph_, std::move(taken_));
+      graphs_->put_back(graph != nullptr ? graph : graph_, std::move(taken_));
     } else {
-      session_->graphs.release(std::move(taken_));
+      GraphNames::release(std::move(taken_));
     }
   }
-  look_around(session_);
+  look_around();
 }
 
 void captured_stream_destroyed(CUstream stream) {
-  Session* active = session();
-  forget_captures(active,
-                  [stream](const OpenCapture& capture) { return capture.stream == stream; });
-  look_around(active);
+  forget_captures([stream](const OpenCapture& capture) { return capture.stream == stream; });
+  look_around();
 }
 
 void captured_context_died(CUcontext context) {
-  forget_captures(session(),
-                  [context](const OpenCapture& capture) { return capture.context == context; });
+  forget_captures([context](const OpenCapture& capture) { return capture.context == context; });
 }
 
 void note_capture_mode(CUstreamCaptureMode mode) {
@@ -224,16 +232,21 @@ bool captures_want_allocations() {
   return false;
 }
 
-void stream_is_free(Session& session, CUstream stream) {
+void stream_is_free(CUstream stream) {
   {
     const std::lock_guard lock(mutex);
     if (under_way != 0) return;  // it may be about to capture
   }
-  const StreamIndex index = session.stream(stream, false);
-  if (!is_followed(index) || !session.engine.frozen(index)) return;
-  session.engine.thaw(index);
+  bool thawed = false;
+  for_each_session([&](Session& each) {
+    const StreamIndex index = each.stream(stream, false);
+    if (!is_followed(index) || !each.engine.frozen(index)) return;
+    each.engine.thaw(index);
+    thawed = true;
+  });
+  if (!thawed) return;
   const std::lock_guard lock(mutex);
-  watch(&session);
+  watch();
 }
 
 }  // namespace offload

@@ -14,8 +14,6 @@
 
 namespace offload {
 
-struct Session;
-
 extern std::atomic<uint32_t> captures_watched_;
 // Whether a stream may be capturing, or still be left alone: then look_at() tells.
 inline bool captures_watched() {
@@ -49,7 +47,6 @@ class MayCapture {
   MayCapture& operator=(const MayCapture&) = delete;
 
  private:
-  Session* session_;
   CUstream stream_;
 };
 
@@ -65,7 +62,7 @@ class EndCapture {
   void ended(CUgraph graph);
 
  private:
-  Session* session_;
+  GraphNames* graphs_ = nullptr;
   CUgraph graph_ = nullptr;
   GraphNames::Record taken_;
 };
@@ -80,6 +77,6 @@ void note_capture_mode(CUstreamCaptureMode mode);
 bool captures_want_allocations();
 
 // An operation found this stream not capturing: used again if it was left alone.
-void stream_is_free(Session& session, CUstream stream);
+void stream_is_free(CUstream stream);
 
 }  // namespace offload

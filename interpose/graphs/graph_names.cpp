@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "interpose/driver/table.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
@@ -30,9 +31,7 @@ GraphNames::Record& GraphNames::of(CUgraph graph) {
 // What both hold is in `twice`, to be released.
 void GraphNames::merge_part(Part& from, Part* to, Part* twice) {
   to->names.add(from.names);
-  for (const GraphHold::Held& each : from.hold) {
-    if (!to->hold.add(each)) twice->hold.add(each);
-  }
+  to->holds.merge(from.holds, &twice->holds);
 }
 
 // What `from` holds becomes the other's; what that holds already counts once. `find` says whose
@@ -48,7 +47,7 @@ void GraphNames::merge(Record from, Find&& find) {
     size_t i = 0;
     for (auto& [node, part] : from.nodes) merge_part(part, &record.nodes[node], &twice[++i]);
   }
-  for (Part& part : twice) engine_.release(&part.hold);
+  for (Part& part : twice) part.holds.release();
 }
 
 template <typename Find>
@@ -57,19 +56,30 @@ void GraphNames::set_in(Find&& find, CUgraphNode node, Part part) {
     const std::lock_guard lock(mutex_);
     std::swap(find().nodes[node], part);
   }
-  engine_.release(&part.hold);
+  part.holds.release();
 }
 
-Status GraphNames::prepare(const NodeNames& names, ThreadPins& pins, Part* part) {
-  for (const Address word : names.words) engine_.name(pins, word);
-  const Status status = engine_.hold(pins, &part->hold, names.words);
-  if (status == Status::kOk) part->names.add(names);
-  return status;
+// One device after the other: what one has brought home stays there, but nothing is pinned while
+// the next makes room.
+Status GraphNames::prepare(const NodeNames& names, Part* part) {
+  for (Session* each = session(); each != nullptr; each = next_of(*each)) {
+    Engine& engine = each->engine;
+    const auto own = [&engine](Address word) { return engine.owns(word); };
+    if (std::none_of(names.words.begin(), names.words.end(), own)) continue;
+    ThreadPins& pins = each->pins();
+    for (const Address word : names.words) engine.name(pins, word);
+    const Status status = engine.hold(pins, &part->holds.of(engine), names.words);
+    if (status == Status::kOk) continue;
+    part->holds.release();
+    return status;
+  }
+  part->names.add(names);
+  return Status::kOk;
 }
 
-Status GraphNames::record(CUgraph graph, const NodeNames& names, ThreadPins& pins) {
+Status GraphNames::record(CUgraph graph, const NodeNames& names) {
   Record fresh;
-  const Status status = prepare(names, pins, &fresh.all);
+  const Status status = prepare(names, &fresh.all);
   if (status == Status::kOk) merge(std::move(fresh), [&]() -> Record& { return of(graph); });
   return status;
 }
@@ -118,9 +128,9 @@ GraphNames::Record GraphNames::copy_of(CUgraph graph) {
   Record copy;
   const auto known = graphs_.find(graph);
   if (known == graphs_.end()) return copy;
-  const auto add = [this](const Part& from, Part* to) {
+  const auto add = [](const Part& from, Part* to) {
     to->names = from.names;
-    engine_.hold_also(from.hold, &to->hold);
+    from.holds.hold_also(&to->holds);
   };
   add(known->second.all, &copy.all);
   for (const auto& [node, part] : known->second.nodes) add(part, &copy.nodes[node]);
@@ -153,8 +163,8 @@ void GraphNames::put_back(CUgraphExec exec, Record taken) {
 }
 
 void GraphNames::release(Record taken) {
-  engine_.release(&taken.all.hold);
-  for (auto& [node, part] : taken.nodes) engine_.release(&part.hold);
+  taken.all.holds.release();
+  for (auto& [node, part] : taken.nodes) part.holds.release();
 }
 
 void GraphNames::replace(CUgraph from, CUgraphExec to) {

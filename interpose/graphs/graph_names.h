@@ -6,13 +6,16 @@
 // is kept together: more may be recorded there than the nodes name, never less; an update of an
 // instance by a graph starts afresh.
 //
-// Threads: any; a mutex of its own, above the engine's.
+// Of the process: a graph may name memory of several devices.
+//
+// Threads: any; a mutex of its own, above the engines'.
 
 #include <mutex>
 #include <utility>
 
 #include "interpose/driver/cuda_api.h"
 #include "interpose/engine/engine.h"
+#include "interpose/graphs/graph_holds.h"
 
 namespace offload {
 
@@ -25,7 +28,7 @@ struct TableCopy {
 };
 
 struct NodeNames {
-  OwnVector<Address> words;  // of the window; sorted in what add() makes
+  OwnVector<Address> words;  // of our windows; sorted in what add() makes
   OwnVector<TableCopy> copies;
   bool waits = false;  // for what the host does
 
@@ -34,23 +37,21 @@ struct NodeNames {
 
 class GraphNames {
  public:
-  explicit GraphNames(Engine& engine) : engine_(engine) {}
-
   struct Part {
     NodeNames names;
-    GraphHold hold;
+    GraphHolds holds;
   };
 
   // A captured operation is about to become a node of the graph. kOk: what it names is at home, and
   // stays.
-  Status record(CUgraph graph, const NodeNames& names, ThreadPins& pins);
+  Status record(CUgraph graph, const NodeNames& names);
   // The same for a node that is being made or set by hand. Then set() says which it was, or drop()
   // that the driver refused.
-  Status prepare(const NodeNames& names, ThreadPins& pins, Part* part);
+  static Status prepare(const NodeNames& names, Part* part);
   void set(CUgraph graph, CUgraphNode node, Part part);
   void set(CUgraphExec exec, CUgraphNode node, Part part);
   void set(CUgraphNode node, Part part);  // of a graph that is looked for
-  void drop(Part part) { engine_.release(&part.hold); }
+  static void drop(Part part) { part.holds.release(); }
   // The node holds a copy of this graph from now on.
   template <typename Owner>
   void set(Owner owner, CUgraphNode node, CUgraph child) {
@@ -75,7 +76,7 @@ class GraphNames {
   Record take(CUgraphExec exec);
   void put_back(CUgraph graph, Record taken);
   void put_back(CUgraphExec exec, Record taken);
-  void release(Record taken);
+  static void release(Record taken);
 
   // The same for a node that has a part of its own: what it was a part of, or null.
   CUgraph take(CUgraphNode node, Part* taken);
@@ -101,10 +102,9 @@ class GraphNames {
   static void merge_part(Part& from, Part* to, Part* twice);
   Record& of(CUgraph graph);
   Record copy_of(CUgraph graph);
-  Record in_one(Record record);
+  static Record in_one(Record record);
   bool find_node(CUgraphNode node, CUgraph* graph);
 
-  Engine& engine_;
   std::mutex mutex_;
   OwnMap<CUgraph, Record> graphs_;
   OwnMap<CUgraphExec, Record> execs_;

@@ -41,11 +41,10 @@ CUresult mem_alloc_pitch(CUdeviceptr* out, size_t* pitch, size_t width_bytes, si
 
 template <Entry E>
 CUresult mem_free(CUdeviceptr address) {
-  Session* active = session();
-  if (active == nullptr) return answer_to_free(real<E>()(address), address);
-  const Status status = active->engine.free(address, &active->pins());
-  return status == Status::kNotOurs ? free_by_driver(address, [&] { return real<E>()(address); })
-                                    : code_of(status);
+  if (session() == nullptr) return answer_to_free(real<E>()(address), address);
+  Session* owner = owner_of(address);
+  return owner == nullptr ? free_by_driver(address, [&] { return real<E>()(address); })
+                          : code_of(owner->engine.free(address, &owner->pins()));
 }
 
 }  // namespace offload

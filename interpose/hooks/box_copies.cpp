@@ -118,28 +118,54 @@ CUresult name_3d_batch(Operation& operation, const CUDA_MEMCPY3D_BATCH_OP* copie
   return CUDA_SUCCESS;
 }
 
+CUresult name_box(Operation& operation, const CUDA_MEMCPY2D* copy) {
+  return name_2d(operation, copy);
+}
+CUresult name_box(Operation& operation, const CUDA_MEMCPY3D* copy) {
+  return name_3d(operation, copy);
+}
+
+Session* owner_of_end(CUmemorytype type, CUdeviceptr device) {
+  const bool on_device = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+  return on_device ? owner_of(device) : nullptr;
+}
+
+// Between two devices that are managed: as the copy that is told both contexts (copies.cpp).
+template <typename Copy>
+bool lies_apart(const Copy* copy, CUDA_MEMCPY3D_PEER* peer) {
+  if (!operations_look() || copy == nullptr) [[likely]]
+    return false;
+  const Session* to = owner_of_end(copy->dstMemoryType, copy->dstDevice);
+  const Session* from = owner_of_end(copy->srcMemoryType, copy->srcDevice);
+  if (to == nullptr || from == nullptr || to == from) return false;
+  *peer = {};
+  peer->srcXInBytes = copy->srcXInBytes;
+  peer->srcY = copy->srcY;
+  peer->srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  peer->srcDevice = copy->srcDevice;
+  peer->srcContext = from->device.context;
+  peer->srcPitch = copy->srcPitch;
+  peer->dstXInBytes = copy->dstXInBytes;
+  peer->dstY = copy->dstY;
+  peer->dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  peer->dstDevice = copy->dstDevice;
+  peer->dstContext = to->device.context;
+  peer->dstPitch = copy->dstPitch;
+  peer->WidthInBytes = copy->WidthInBytes;
+  peer->Height = copy->Height;
+  peer->Depth = 1;
+  if constexpr (requires { copy->Depth; }) {
+    peer->srcZ = copy->srcZ;
+    peer->srcHeight = copy->srcHeight;
+    peer->dstZ = copy->dstZ;
+    peer->dstHeight = copy->dstHeight;
+    peer->Depth = copy->Depth;
+  }
+  return true;
+}
+
 }  // namespace
 
-template <Entry E>
-CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) {
-  return operate<E>(
-      nullptr, [=](Operation& operation) { return name_2d(operation, copy); }, copy);
-}
-template <Entry E>
-CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  return operate<E>(
-      stream, [=](Operation& operation) { return name_2d(operation, copy); }, copy, stream);
-}
-template <Entry E>
-CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) {
-  return operate<E>(
-      nullptr, [=](Operation& operation) { return name_3d(operation, copy); }, copy);
-}
-template <Entry E>
-CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
-  return operate<E>(
-      stream, [=](Operation& operation) { return name_3d(operation, copy); }, copy, stream);
-}
 template <Entry E>
 CUresult memcpy_3d_peer(const CUDA_MEMCPY3D_PEER* copy) {
   return operate<E>(
@@ -149,6 +175,44 @@ template <Entry E>
 CUresult memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
   return operate<E>(
       stream, [=](Operation& operation) { return name_3d(operation, copy); }, copy, stream);
+}
+
+template <Entry E>
+constexpr Entry kPeer =
+    RealType<E>::per_thread ? Entry::cuMemcpy3DPeer_ptds : Entry::cuMemcpy3DPeer;
+template <Entry E>
+constexpr Entry kPeerAsync =
+    RealType<E>::per_thread ? Entry::cuMemcpy3DPeerAsync_ptsz : Entry::cuMemcpy3DPeerAsync;
+
+template <Entry E, typename Copy>
+CUresult copy_box(const Copy* copy) {
+  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, &peer)) return memcpy_3d_peer<kPeer<E>>(&peer);
+  return operate<E>(
+      nullptr, [=](Operation& operation) { return name_box(operation, copy); }, copy);
+}
+template <Entry E, typename Copy>
+CUresult copy_box_async(const Copy* copy, CUstream stream) {
+  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, &peer))
+    return memcpy_3d_peer_async<kPeerAsync<E>>(&peer, stream);
+  return operate<E>(
+      stream, [=](Operation& operation) { return name_box(operation, copy); }, copy, stream);
+}
+
+template <Entry E>
+CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) {
+  return copy_box<E>(copy);
+}
+template <Entry E>
+CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return copy_box_async<E>(copy, stream);
+}
+template <Entry E>
+CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) {
+  return copy_box<E>(copy);
+}
+template <Entry E>
+CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
+  return copy_box_async<E>(copy, stream);
 }
 
 // The first form also tells which copy failed; where we refuse one, no single copy is named.

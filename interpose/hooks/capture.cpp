@@ -3,7 +3,6 @@
 
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/define.h"
-#include "interpose/life/session.h"
 
 namespace offload {
 namespace {

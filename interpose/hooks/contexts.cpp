@@ -3,41 +3,49 @@
 
 #include "interpose/driver/device.h"
 #include "interpose/hooks/define.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 namespace {
 
-// The device's primary context if the session has to do with it, be it its own or another whose
-// streams use its memory; else null.
-CUcontext context_of_concern(CUdevice device) {
-  Session* active = session();
-  if (active == nullptr) return nullptr;
-  if (active->device.device == device) return active->device.context;
-  const CUcontext primary = primary_context(device);
-  return active->engine.follows_streams_of(primary) ? primary : nullptr;
+// Whether the session has to do with the context, be it its own or another whose streams use its
+// memory.
+bool is_of_concern(Session& session, CUcontext context) {
+  return session.device.context == context || session.engine.follows_streams_of(context);
 }
 
-// Our worker asks nothing of a context that is being destroyed, and what others were given with our
+// The device's primary context if a session has to do with it; else null.
+CUcontext context_of_concern(CUdevice device) {
+  if (session() == nullptr) return nullptr;
+  if (Session* own = session_on(device); own != nullptr) return own->device.context;
+  const CUcontext primary = primary_context(device);
+  const bool known = find_session([primary](Session& each) {
+                       return each.engine.follows_streams_of(primary);
+                     }) != nullptr;
+  return known ? primary : nullptr;
+}
+
+// Our workers ask nothing of a context that is being destroyed, and what others were given with our
 // memory has happened.
-class WorkerPaused {
+class WorkersPaused {
  public:
-  explicit WorkerPaused(CUcontext dying) {
-    Session* active = session();
-    if (active == nullptr || dying == nullptr) return;
-    if (active->device.context != dying && !active->engine.follows_streams_of(dying)) return;
-    if (active->device.context != dying) active->engine.other_context_ends(dying);
-    paused_ = active;
-    paused_->worker.pause();
+  explicit WorkersPaused(CUcontext dying) {
+    if (dying == nullptr) return;
+    for_each_session([this, dying](Session& each) {
+      if (!is_of_concern(each, dying)) return;
+      if (each.device.context != dying) each.engine.other_context_ends(dying);
+      each.worker.pause();
+      paused_.push_back(&each);
+    });
   }
-  ~WorkerPaused() {
-    if (paused_ != nullptr) paused_->worker.resume();
+  ~WorkersPaused() {
+    for (Session* each : paused_) each->worker.resume();
   }
-  WorkerPaused(const WorkerPaused&) = delete;
-  WorkerPaused& operator=(const WorkerPaused&) = delete;
+  WorkersPaused(const WorkersPaused&) = delete;
+  WorkersPaused& operator=(const WorkersPaused&) = delete;
 
  private:
-  Session* paused_ = nullptr;
+  OwnVector<Session*> paused_;
 };
 
 }  // namespace
@@ -90,7 +98,7 @@ CUresult ctx_pop_current(CUcontext* context) {
 
 template <Entry E>
 CUresult ctx_destroy(CUcontext context) {
-  const WorkerPaused paused(context);
+  const WorkersPaused paused(context);
   const CUresult result = real<E>()(context);
   context_changed();
   if (result == CUDA_SUCCESS) {
@@ -103,7 +111,7 @@ CUresult ctx_destroy(CUcontext context) {
 template <Entry E>
 CUresult primary_ctx_release(CUdevice device) {
   const CUcontext context = context_of_concern(device);
-  const WorkerPaused paused(context);
+  const WorkersPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
   if (result == CUDA_SUCCESS) a_context_died();
@@ -120,7 +128,7 @@ CUresult primary_ctx_release(CUdevice device) {
 template <Entry E>
 CUresult primary_ctx_reset(CUdevice device) {
   const CUcontext context = context_of_concern(device);
-  const WorkerPaused paused(context);
+  const WorkersPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
   if (result == CUDA_SUCCESS) a_context_died();

@@ -24,16 +24,57 @@ CUdeviceptr address_of(const void* host) {
   return reinterpret_cast<CUdeviceptr>(host);
 }
 
+// Between devices a plain copy needs no peer access where both ends came from cuMemAlloc. Of memory
+// like ours only the copies that are told both contexts know.
+struct Ends {
+  CUcontext to = nullptr;
+  CUcontext from = nullptr;
+};
+bool lie_apart(CUdeviceptr to, CUdeviceptr from, Ends* ends) {
+  if (!operations_look()) [[likely]]
+    return false;
+  const Session* target = owner_of(to);
+  const Session* source = owner_of(from);
+  if (target == nullptr || source == nullptr || target == source) return false;
+  *ends = {target->device.context, source->device.context};
+  return true;
+}
+
 }  // namespace
 
 template <Entry E>
+CUresult memcpy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                     size_t bytes) {
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  return operate<E>(nullptr, name, to, to_context, from, from_context, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream) {
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  return operate<E>(stream, name, to, to_context, from, from_context, bytes, stream);
+}
+
+// As the plain entry that stands in for it takes its default stream.
+template <Entry E>
+constexpr Entry kPeer = RealType<E>::per_thread ? Entry::cuMemcpyPeer_ptds : Entry::cuMemcpyPeer;
+template <Entry E>
+constexpr Entry kPeerAsync =
+    RealType<E>::per_thread ? Entry::cuMemcpyPeerAsync_ptsz : Entry::cuMemcpyPeerAsync;
+
+template <Entry E>
 CUresult memcpy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  if (Ends ends; lie_apart(to, from, &ends))
+    return memcpy_peer<kPeer<E>>(to, ends.to, from, ends.from, bytes);
   const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (Ends ends; lie_apart(to, from, &ends))
+    return memcpy_peer_async<kPeerAsync<E>>(to, ends.to, from, ends.from, bytes, stream);
   const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(stream, name, to, from, bytes, stream);
 }
@@ -72,14 +113,12 @@ CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, size_t bytes, CUstream st
 
 template <Entry E>
 CUresult memcpy_dtod(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
-  return operate<E>(nullptr, name, to, from, bytes);
+  return memcpy_any<E>(to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
-  return operate<E>(stream, name, to, from, bytes, stream);
+  return memcpy_any_async<E>(to, from, bytes, stream);
 }
 
 template <Entry E>
@@ -92,20 +131,6 @@ template <Entry E>
 CUresult memcpy_atod(CUdeviceptr to, CUarray from, size_t from_offset, size_t bytes) {
   const auto name = [=](Operation& operation) { return name_both(operation, to, 0, bytes); };
   return operate<E>(nullptr, name, to, from, from_offset, bytes);
-}
-
-template <Entry E>
-CUresult memcpy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                     size_t bytes) {
-  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
-  return operate<E>(nullptr, name, to, to_context, from, from_context, bytes);
-}
-
-template <Entry E>
-CUresult memcpy_peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                           CUcontext from_context, size_t bytes, CUstream stream) {
-  const auto name = [=](Operation& operation) { return name_both(operation, to, from, bytes); };
-  return operate<E>(stream, name, to, to_context, from, from_context, bytes, stream);
 }
 
 }  // namespace offload

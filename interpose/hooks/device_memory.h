@@ -4,23 +4,26 @@
 // stacks, streams, other libraries. Where it finds none because liboffload holds it all, some is
 // given back and the call is made again.
 
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
-// Gives some of the session's memory back to the driver, more at each attempt, beginning with 0.
-// False: there is nothing to give, it would not help, or it has been tried often enough.
-bool give_way(Session& session, uint64_t asked_bytes, int attempt);
+// Gives some of what we hold on the current context's device (or on `device`) back to the driver,
+// more at each attempt, beginning with 0. False: there is nothing to give, it would not help, or it
+// has been tried often enough.
+inline constexpr CUdevice kCurrentDevice = -1;
+bool give_way(uint64_t asked_bytes, int attempt, CUdevice device = kCurrentDevice);
 
 // `asked_bytes`: what is known to be needed, or 0. Returns what the last call answered: the
 // driver's own out-of-memory if nothing helped.
 template <typename Call>
-inline CUresult with_device_memory(Session* active, uint64_t asked_bytes, Call&& call) {
+inline CUresult with_device_memory(uint64_t asked_bytes, Call&& call,
+                                   CUdevice device = kCurrentDevice) {
   CUresult result = call();
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || active == nullptr) [[likely]]
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) [[likely]]
     return result;
   for (int attempt = 0;
-       result == CUDA_ERROR_OUT_OF_MEMORY && give_way(*active, asked_bytes, attempt); ++attempt) {
+       result == CUDA_ERROR_OUT_OF_MEMORY && give_way(asked_bytes, attempt, device); ++attempt) {
     result = call();
   }
   return result;

@@ -9,16 +9,16 @@
 
 namespace offload {
 
-bool give_way(Session& session, uint64_t asked_bytes, int attempt) {
+bool give_way(uint64_t asked_bytes, int attempt, CUdevice device) {
   constexpr uint64_t kFirstGranules = 16;
   constexpr int kAttempts = 5;  // from 32 MiB to 1 GiB in all, at 2 MiB a granule
-  CUdevice device = -1;
-  if (attempt >= kAttempts || asked_bytes > session.device.total_bytes ||
-      real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS || device != session.device.device) {
+  if (attempt >= kAttempts ||
+      (device == kCurrentDevice && real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS))
     return false;
-  }
-  const uint64_t bytes = asked_bytes + ((kFirstGranules * session.device.granularity) << attempt);
-  if (!session.engine.give_way(bytes)) return false;
+  Session* holder = session_on(device);
+  if (holder == nullptr || asked_bytes > holder->device.total_bytes) return false;
+  const uint64_t bytes = asked_bytes + ((kFirstGranules * holder->device.granularity) << attempt);
+  if (!holder->engine.give_way(bytes)) return false;
   log_info("the driver has no device memory left for itself: it gets %s of what liboffload held",
            format_size(bytes).c_str());
   return true;
@@ -26,29 +26,26 @@ bool give_way(Session& session, uint64_t asked_bytes, int attempt) {
 
 template <Entry E, typename... Arguments>
 CUresult take_device_memory(Arguments... arguments) {
-  return with_device_memory(session(), 0, [&] { return real<E>()(arguments...); });
+  return with_device_memory(0, [&] { return real<E>()(arguments...); });
 }
 
 // PyTorch's expandable segments are made of such pieces, and may be all that it ever allocates.
 template <Entry E>
 CUresult mem_create(CUmemGenericAllocationHandle* handle, size_t bytes,
                     const CUmemAllocationProp* properties, unsigned long long flags) {
-  if (session() == nullptr && is_native_pytorch()) session_for_allocation();
+  if (is_native_pytorch()) session_for_allocation();
   const auto call = [&] { return real<E>()(handle, bytes, properties, flags); };
-  NativeMemory* native = native_memory();
-  if (native == nullptr || handle == nullptr || properties == nullptr ||
-      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-      properties->location.id != session()->device.device)
-    return with_device_memory(session(), bytes, call);
+  const bool on_device = handle != nullptr && properties != nullptr &&
+                         properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  NativeMemory* native = on_device ? native_memory_on(properties->location.id) : nullptr;
+  if (native == nullptr)
+    return with_device_memory(bytes, call, on_device ? properties->location.id : kCurrentDevice);
   return by_driver_counted(*native, NativeMemory::Kind::kHandle, bytes, handle, call);
 }
 
 template <Entry E>
 CUresult mem_release(CUmemGenericAllocationHandle handle) {
-  NativeMemory* native = native_memory();
-  const auto call = [&] { return real<E>()(handle); };
-  return native == nullptr ? call()
-                           : free_counted(*native, NativeMemory::Kind::kHandle, handle, call);
+  return free_counted(NativeMemory::Kind::kHandle, handle, [&] { return real<E>()(handle); });
 }
 
 }  // namespace offload

@@ -51,8 +51,8 @@ CUresult name_wait(Operation& operation) {
 }
 
 // Its nodes are made later, by ways that are not followed.
-void has_bodies(Session& session) {
-  session.give_up(Reason::unknown_entry, "the program makes graphs with conditional nodes");
+void has_bodies() {
+  give_up(Reason::unknown_entry, "the program makes graphs with conditional nodes");
 }
 
 CUresult name_node(Operation& operation, const CUgraphNodeParams* node) {
@@ -78,7 +78,7 @@ CUresult name_node(Operation& operation, const CUgraphNodeParams* node) {
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return CUDA_SUCCESS;
     default:
-      has_bodies(operation.session());
+      has_bodies();
       return CUDA_SUCCESS;
   }
 }
@@ -180,8 +180,7 @@ CUresult set_exec_batch_node(CUgraphExec exec, CUgraphNode node,
 template <Entry E>
 CUresult set_kernel_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
                                    const CUkernelNodeAttrValue* value) {
-  Session* active = session();
-  if (active != nullptr) look_for_device_updates(*active, which);
+  if (session() != nullptr) look_for_device_updates(which);
   return real<E>()(node, which, value);
 }
 

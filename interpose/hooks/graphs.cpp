@@ -14,7 +14,7 @@ template <Entry E, typename... Arguments>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
   Session* active = session();
   const CUresult result =
-      with_device_memory(active, 0, [&] { return real<E>()(exec, graph, arguments...); });
+      with_device_memory(0, [&] { return real<E>()(exec, graph, arguments...); });
   if (result == CUDA_SUCCESS && active != nullptr && exec != nullptr)
     active->graphs.add(graph, *exec);
   return result;
@@ -22,9 +22,8 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
 
 // What kernels launch cannot be seen.
 void launched_by_device(unsigned long long flags) {
-  Session* active = session();
-  if (active == nullptr || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0) return;
-  active->give_up(Reason::unknown_entry, "a graph is to be launched from the GPU");
+  if (session() == nullptr || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0) return;
+  give_up(Reason::unknown_entry, "a graph is to be launched from the GPU");
 }
 
 }  // namespace
@@ -69,13 +68,17 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
     operation.name_table(copy);
   }
   if (waits) operation.may_wait();
+  for (const TableCopy& copy : copies) {
+    if (const CUresult refused = operation.expect_table(copy); refused != CUDA_SUCCESS)
+      return refused;
+  }
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
   for (const TableCopy& copy : copies) {
-    if (!operation.recording()) active->engine.data_copied(copy.to, copy.from, copy.bytes);
+    if (!operation.recording()) operation.table_copied(copy);
   }
-  return operation.end(with_device_memory(active, 0, [&] { return real<E>()(exec, stream); }));
+  return operation.end(with_device_memory(0, [&] { return real<E>()(exec, stream); }));
 }
 
 template <Entry E, typename... Arguments>
@@ -103,7 +106,7 @@ CUresult graph_destroy(Handle handle) {
   GraphNames::Record taken = active->graphs.take(handle);
   const CUresult result = real<E>()(handle);
   if (result == CUDA_SUCCESS) {
-    active->graphs.release(std::move(taken));
+    GraphNames::release(std::move(taken));
   } else {
     active->graphs.put_back(handle, std::move(taken));
   }
@@ -118,7 +121,7 @@ CUresult graph_destroy_node(CUgraphNode node) {
   const CUgraph graph = active->graphs.take(node, &taken);
   const CUresult result = real<E>()(node);
   if (result == CUDA_SUCCESS || graph == nullptr) {
-    active->graphs.drop(std::move(taken));
+    GraphNames::drop(std::move(taken));
   } else {
     active->graphs.set(graph, node, std::move(taken));
   }

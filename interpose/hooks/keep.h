@@ -9,9 +9,9 @@ namespace offload {
 // Brings the buffer around `address` home, for good. Not CUDA_SUCCESS: answer with that. An address
 // that is not ours is fine.
 inline CUresult keep(CUdeviceptr address) {
-  Session* active = session();
-  if (active == nullptr || !active->engine.owns(address)) return CUDA_SUCCESS;
-  const Status status = active->engine.keep(address, active->pins());
+  Session* owner = owner_of(address);
+  if (owner == nullptr) return CUDA_SUCCESS;
+  const Status status = owner->engine.keep(address, owner->pins());
   return status == Status::kNotOurs ? CUDA_SUCCESS : code_of(status);
 }
 inline CUresult keep(const void* address) {

@@ -12,6 +12,6 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
                         const void* caller);
 
 // Nodes whose arguments other kernels will change, which cannot be seen.
-void look_for_device_updates(Session& session, CUlaunchAttributeID attribute);
+void look_for_device_updates(CUlaunchAttributeID attribute);
 
 }  // namespace offload

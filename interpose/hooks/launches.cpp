@@ -13,14 +13,13 @@ namespace {
 
 // A kernel that was not launched before: often the first of a library that was loaded just now.
 const Layout* learn_layout(Operation& operation, CUfunction function, const void* caller) {
-  look_for_bypasses(operation.session());
+  look_for_bypasses();
   const RelaxedCapture relaxed;  // the first question may load the kernel
-  const Layout* layout = operation.session().layouts.learn(function);
+  const Layout* layout = operation.layouts().learn(function);
   if (caller != nullptr && from_communication_library(caller))
     layout->communicates.store(true, std::memory_order_relaxed);
   if (!layout->known) {
-    operation.session().give_up(Reason::no_layouts,
-                                "the driver does not tell the parameters of a kernel");
+    give_up(Reason::no_layouts, "the driver does not tell the parameters of a kernel");
   }
   return layout;
 }
@@ -39,25 +38,19 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
     if (caller != nullptr && from_communication_library(caller)) operation.may_wait();
     return CUDA_SUCCESS;
   }
-  const Layout* layout = operation.session().layouts.find(function);
+  const Layout* layout = operation.layouts().find(function);
   if (layout == nullptr) [[unlikely]]
     layout = learn_layout(operation, function, caller);
   if (layout->communicates.load(std::memory_order_relaxed)) [[unlikely]]
     operation.may_wait();
   if (parameters == nullptr) return CUDA_SUCCESS;
-  if (operation.recording()) [[unlikely]] {
-    name_parameters(*layout, parameters, [&](Address word) { operation.name(word); });
-  } else {
-    const Engine& engine = operation.engine();
-    ThreadPins& pins = operation.pins();
-    name_parameters(*layout, parameters, [&](Address word) { engine.name(pins, word); });
-  }
+  operation.with_naming([&](auto&& name) { name_parameters(*layout, parameters, name); });
   return CUDA_SUCCESS;
 }
 
-void look_for_device_updates(Session& session, CUlaunchAttributeID attribute) {
+void look_for_device_updates(CUlaunchAttributeID attribute) {
   if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) return;
-  session.give_up(Reason::unknown_entry, "the GPU is to change what nodes of a graph name");
+  give_up(Reason::unknown_entry, "the GPU is to change what nodes of a graph name");
 }
 
 template <Entry E>
@@ -80,7 +73,7 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, voi
   const auto name = [&](Operation& operation) {
     if (operation.recording()) [[unlikely]] {
       for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i)
-        look_for_device_updates(operation.session(), config->attrs[i].id);
+        look_for_device_updates(config->attrs[i].id);
     }
     return name_arguments(operation, function, parameters, extra, caller);
   };

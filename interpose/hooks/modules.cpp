@@ -2,7 +2,7 @@
 // Code goes away: handles of functions may come back as others.
 
 #include "interpose/hooks/define.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 

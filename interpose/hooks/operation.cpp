@@ -24,6 +24,7 @@ struct Operation::Recording {
 };
 
 Operation::Recording& Operation::start_recording() {
+  unusual_ = true;
   recording_ = own_new<Recording>();
   return *recording_;
 }
@@ -36,7 +37,7 @@ void Operation::forget_recording() {
 void Operation::look_for_capture(CUstream stream, bool per_thread) {
   stream = explicit_stream(stream, per_thread);
   const CaptureState state = look_at(stream);
-  if (state.kind == CaptureState::Kind::kNone) return stream_is_free(session_, stream);
+  if (state.kind == CaptureState::Kind::kNone) return stream_is_free(stream);
   Recording& recording = start_recording();
   if (state.kind == CaptureState::Kind::kRefuses) return;
   recording.what = Recording::For::kCapture;
@@ -64,7 +65,18 @@ void Operation::record_for(CUgraphNode node) {
 }
 
 void Operation::record(CUdeviceptr address) {
-  if (session_.engine.owns(address)) recording_->names.words.push_back(address);
+  if (owner(address) != nullptr) recording_->names.words.push_back(address);
+}
+
+void Operation::name_unusually(CUdeviceptr address) {
+  if (recording_ != nullptr) return record(address);
+  for (uint32_t i = 0; i < count_; ++i) {
+    Part& part = parts_[i];
+    if (!part.session->engine.owns(address)) continue;
+    part.used = true;
+    part.session->engine.name(*part.pins, address);
+    return;
+  }
 }
 
 void Operation::record_wait() {
@@ -80,37 +92,36 @@ void Operation::record_table(const TableCopy& copy) {
 // Its words now, if the host can read them. What it holds when a graph is launched is looked at
 // then.
 void Operation::name_table(const TableCopy& copy) {
-  if (!session_.engine.owns(reinterpret_cast<CUdeviceptr>(copy.from)))
-    name_words(copy.from, copy.bytes);
+  if (owner(reinterpret_cast<CUdeviceptr>(copy.from)) == nullptr) name_words(copy.from, copy.bytes);
 }
 
 void Operation::name_words(const void* words, size_t bytes) {
-  if (recording_ == nullptr) return session_.engine.name_words(pins_, words, bytes);
+  if (!unusual_) return session_.engine.name_words(pins_, words, bytes);
   const auto* at = static_cast<const unsigned char*>(words);
   for (size_t i = 0; i + sizeof(Address) <= bytes; i += sizeof(Address)) {
     Address word;
     std::memcpy(&word, at + i, sizeof(word));
-    record(word);
+    name_unusually(word);
   }
 }
 
 CUresult Operation::begin_recording() {
-  if (table_bytes_ != 0) record_table({table_to_, table_from_, table_bytes_});
+  if (table_.bytes != 0) record_table(table_);
   const NodeNames& names = recording_->names;
   Status status = Status::kOk;
   switch (recording_->what) {
     case Recording::For::kNothing:  // the driver refuses it
       break;
     case Recording::For::kCapture:
-      status = session_.graphs.record(recording_->graph, names, pins_);
+      status = session_.graphs.record(recording_->graph, names);
       break;
     case Recording::For::kNewNode:
     case Recording::For::kInstance:
     case Recording::For::kNode:
-      status = session_.graphs.prepare(names, pins_, &recording_->part);
+      status = GraphNames::prepare(names, &recording_->part);
       break;
   }
-  if (status != Status::kOk) return refuse(status);
+  if (status != Status::kOk) return refuse(status, session_);
   return CUDA_SUCCESS;
 }
 
@@ -120,7 +131,7 @@ CUresult Operation::end_recording(CUresult result) {
   GraphNames& graphs = session_.graphs;
   GraphNames::Part part = std::move(recording_->part);
   if (result != CUDA_SUCCESS) {
-    graphs.drop(std::move(part));
+    GraphNames::drop(std::move(part));
   } else if (recording_->what == Recording::For::kNewNode) {
     graphs.set(recording_->graph, *recording_->made, std::move(part));
   } else if (recording_->what == Recording::For::kInstance) {
@@ -138,14 +149,19 @@ bool Operation::follow(CUstream stream, bool per_thread) {
   if (is_followed(stream_)) return true;
   pins_.clear();
   if (stream_ == kUncountedStream) {
-    session_.give_up(Reason::too_many_streams,
-                     "the program has more streams at once than liboffload can follow");
+    give_up(Reason::too_many_streams,
+            "the program has more streams at once than liboffload can follow");
   }
   return false;
 }
 
-CUresult Operation::refuse(Status status) {
-  if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(session_, 0);
+void Operation::drop() {
+  pins_.clear();
+  for (uint32_t i = 0; i < count_; ++i) parts_[i].pins->clear();
+}
+
+CUresult Operation::refuse(Status status, Session& session) {
+  if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(session, 0);
   return code_of(status);
 }
 
@@ -196,7 +212,7 @@ void explain(const Session& session, bool too_large, std::span<char> out) {
     std::snprintf(out.data(), out.size(),
                   "memory is given out in pages of %s, and the limit (OFFLOAD_GPU_LIMIT) is less",
                   page.c_str());
-  } else if (statistics().host_bytes.peak() == 0) {
+  } else if (session.counts.host_bytes.peak() == 0) {
     std::snprintf(out.data(), out.size(),
                   "no buffer could leave: all are in use, or smaller than %s (OFFLOAD_MIN_SIZE)",
                   least.c_str());
@@ -221,7 +237,7 @@ void say_out_of_memory(Session& session, uint64_t wanted_bytes) {
   const ShortText limit = format_size(limit_bytes);
   const ShortText live = format_size(session.engine.live_bytes());
   const ShortText mapped = format_size(mapped_bytes);
-  const ShortText host = format_size(statistics().host_bytes.get());
+  const ShortText host = format_size(session.counts.host_bytes.get());
   char why[256];
   explain(session, wanted_bytes > limit_bytes, why);
   log_warn(

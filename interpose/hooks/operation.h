@@ -2,12 +2,13 @@
 #pragma once
 // One operation of the program on its way through: name what it uses, begin, forward, end. On a
 // stream that captures nothing happens now: what it names is brought home, and stays there while
-// the graph lives. So it is for a node that the program makes by hand.
+// the graph lives. So it is for a node that the program makes by hand. It may use memory of several
+// devices (several_devices.cpp); where one is managed, that costs a load and a branch.
 
 #include "interpose/driver/table.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/device_memory.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
@@ -24,7 +25,14 @@ struct InstanceNode {
 
 class Operation {
  public:
-  explicit Operation(Session& session) : session_(session), pins_(session.pins()) {}
+  explicit Operation(Session& first) : Operation(first, kUsual) {
+    if (Session* second = next_of(first); second != nullptr) [[unlikely]]
+      look_at_all(*second);
+  }
+  // One that is known to be usual (operations_look()), begun and ended by begin_usual() and
+  // end_usual().
+  enum Kind : uint8_t { kUsual };
+  Operation(Session& first, Kind) : session_(first), own_(first.of_thread()), pins_(*own_.pins) {}
   ~Operation() {
     if (recording_ != nullptr) [[unlikely]]
       forget_recording();
@@ -41,43 +49,58 @@ class Operation {
   bool recording() const { return recording_ != nullptr; }
 
   void name(CUdeviceptr address) {
-    if (recording_ != nullptr) [[unlikely]]
-      return record(address);
+    if (unusual_) [[unlikely]]
+      return name_unusually(address);
     session_.engine.name(pins_, address);
   }
   void name_words(const void* words, size_t bytes);
+  // Calls `use` with what gives each word to the operation; for many of them.
+  template <typename Use>
+  void with_naming(Use&& use) {
+    if (unusual_) [[unlikely]]
+      return use([this](Address word) { name_unusually(word); });
+    const Engine& engine = session_.engine;
+    ThreadPins& pins = pins_;
+    use([&engine, &pins](Address word) { engine.name(pins, word); });
+  }
   // It may wait for what the host or another device does later.
   void may_wait() {
     waits_ = true;
     if (recording_ != nullptr) record_wait();
   }
-  Engine& engine() { return session_.engine; }
-  Session& session() { return session_; }
-  ThreadPins& pins() { return pins_; }
-  bool names_something() const { return pins_.collected != 0; }
+  // Whose memory that is, of those that the operation looks at; null: nobody's.
+  Session* owner(CUdeviceptr address) {
+    if (session_.engine.owns(address)) return &session_;
+    return count_ != 0 ? other_owner(address) : nullptr;
+  }
+  Layouts& layouts() { return session_.layouts; }
 
   // All that was named is on the device and stays while the operation is submitted. Not
   // CUDA_SUCCESS: answer with that, the operation is over.
   CUresult begin(CUstream stream, bool per_thread) {
-    if (recording_ != nullptr) [[unlikely]]
-      return begin_recording();
-    stream_ = session_.stream(stream, per_thread);
+    if (recording_ != nullptr) return begin_recording();
+    return unusual_ ? begin_on_several(stream, per_thread) : begin_usual(stream, per_thread);
+  }
+  CUresult begin_usual(CUstream stream, bool per_thread) {
+    stream_ = session_.stream(own_, stream, per_thread);
     if (!is_followed(stream_)) [[unlikely]] {
-      if (!names_something()) return CUDA_SUCCESS;
+      if (pins_.collected == 0) return CUDA_SUCCESS;
       if (!follow(stream, per_thread)) return CUDA_SUCCESS;
     }
     const Status status = session_.engine.begin_op(pins_, stream_);
     if (status != Status::kOk) [[unlikely]]
-      return refuse(status);
-    if (table_bytes_ != 0) session_.engine.data_copied(table_to_, table_from_, table_bytes_);
+      return refuse(status, session_);
+    if (table_.bytes != 0) session_.engine.data_copied(table_.to, table_.from, table_.bytes);
     if (waits_) [[unlikely]]
       session_.engine.external_wait_begin(stream_);
     return CUDA_SUCCESS;
   }
   // With the driver's answer, which it returns.
   CUresult end(CUresult result) {
-    if (recording_ != nullptr) [[unlikely]]
-      return end_recording(result);
+    if (recording_ != nullptr) return end_recording(result);
+    return unusual_ ? end_on_several(result) : end_usual(result);
+  }
+  CUresult end_usual(CUresult result) {
     statistics().operations.add();
     if (is_followed(stream_)) {
       if (waits_) [[unlikely]]
@@ -92,48 +115,66 @@ class Operation {
   }
   // The operation copies this host memory, or memory of ours, to that address of ours: it may be a
   // table of pointers.
-  void copies_table(CUdeviceptr to, const void* from, size_t bytes) {
-    table_to_ = to;
-    table_from_ = from;
-    table_bytes_ = bytes;
-  }
+  void copies_table(CUdeviceptr to, const void* from, size_t bytes) { table_ = {to, from, bytes}; }
   // Nothing is to be done after all.
-  void drop() { pins_.clear(); }
-  StreamIndex stream() const { return stream_; }
+  void drop();
 
   void record_table(const TableCopy& copy);
   void name_table(const TableCopy& copy);
+  // For each table that the launch of a graph copies: before begin(), which gives the answer if
+  // that is not CUDA_SUCCESS, and behind it.
+  CUresult expect_table(const TableCopy& copy) {
+    return count_ != 0 && copy.bytes != 0 ? keep_elsewhere(copy) : CUDA_SUCCESS;
+  }
+  void table_copied(const TableCopy& copy);
 
  private:
   struct Recording;
+  // What the operation has to do with one of several devices.
+  struct Part {
+    Session* session;
+    ThreadPins* pins;
+    StreamIndex stream;
+    bool used;  // a word of it lies in that device's window
+  };
+
   Recording& start_recording();
   void forget_recording();
+  void name_unusually(CUdeviceptr address);
   void record(CUdeviceptr address);
   void record_wait();
   CUresult begin_recording();
   CUresult end_recording(CUresult result);
   bool follow(CUstream stream, bool per_thread);
-  CUresult refuse(Status status);
+  static CUresult refuse(Status status, Session& session);
 
-  Session& session_;
+  // several_devices.cpp
+  void look_at_all(Session& second);
+  Session* other_owner(CUdeviceptr address);
+  bool find_streams(CUstream stream, bool per_thread, uint32_t* naming);
+  CUresult begin_each();
+  CUresult begin_on_several(CUstream stream, bool per_thread);
+  CUresult end_on_several(CUresult result);
+  CUresult keep_elsewhere(const TableCopy& table);
+
+  Session& session_;  // the first
+  const ThreadState::OfDevice& own_;
   ThreadPins& pins_;
   Recording* recording_ = nullptr;
+  bool unusual_ = false;  // it is recorded, or there are several devices
   bool waits_ = false;
   StreamIndex stream_ = kForeignStream;
-  CUdeviceptr table_to_ = 0;
-  const void* table_from_ = nullptr;
-  size_t table_bytes_ = 0;
+  TableCopy table_{0, nullptr, 0};
+  uint32_t count_ = 0;        // of parts; 0: one device
+  Part parts_[kMostDevices];  // as many are set
 };
 
-// Most hooks: `name(operation)` names what is used; CUDA_SUCCESS, or what to answer instead of
-// forwarding.
+// As operate(), while a stream may capture or several devices are managed.
 template <Entry E, typename Name, typename... Arguments>
-inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
-  Session* active = session();
-  if (active == nullptr) return real<E>()(arguments...);
-  Operation operation(*active);
-  if (captures_watched()) [[unlikely]]
-    operation.look_for_capture(stream, RealType<E>::per_thread);
+[[gnu::noinline]] CUresult operate_unusually(Session& first, CUstream stream, Name& name,
+                                             Arguments... arguments) {
+  Operation operation(first);
+  if (captures_watched()) operation.look_for_capture(stream, RealType<E>::per_thread);
   if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) {
     operation.drop();
     return wrong;
@@ -141,7 +182,26 @@ inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
   if (const CUresult refused = operation.begin(stream, RealType<E>::per_thread);
       refused != CUDA_SUCCESS)
     return refused;
-  return operation.end(with_device_memory(active, 0, [&] { return real<E>()(arguments...); }));
+  return operation.end(with_device_memory(0, [&] { return real<E>()(arguments...); }));
+}
+
+// Most hooks: `name(operation)` names what is used; CUDA_SUCCESS, or what to answer instead of
+// forwarding.
+template <Entry E, typename Name, typename... Arguments>
+inline CUresult operate(CUstream stream, Name&& name, Arguments... arguments) {
+  Session* active = session();
+  if (active == nullptr) return real<E>()(arguments...);
+  if (operations_look()) [[unlikely]]
+    return operate_unusually<E>(*active, stream, name, arguments...);
+  Operation operation(*active, Operation::kUsual);
+  if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) {
+    operation.drop();
+    return wrong;
+  }
+  if (const CUresult refused = operation.begin_usual(stream, RealType<E>::per_thread);
+      refused != CUDA_SUCCESS)
+    return refused;
+  return operation.end_usual(with_device_memory(0, [&] { return real<E>()(arguments...); }));
 }
 
 // The driver's code for what the engine says.

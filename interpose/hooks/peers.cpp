@@ -4,7 +4,7 @@
 
 #include "interpose/driver/peers.h"
 #include "interpose/hooks/define.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 namespace {
@@ -13,8 +13,7 @@ void set_access(CUcontext peer, bool may_access) {
   CUdevice device = 0;
   if (real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return;
   note_peer(peer, device, may_access);
-  Session* active = session();
-  if (active != nullptr && active->device.context == peer)
+  if (Session* active = session_in(peer); active != nullptr)
     active->port.set_peer(device, may_access || is_peer(active->default_pool, device));
 }
 
@@ -40,14 +39,15 @@ template <Entry E>
 CUresult mem_pool_set_access(CUmemoryPool pool, const CUmemAccessDesc* given, size_t count) {
   const CUresult result = real<E>()(pool, given, count);
   if (result != CUDA_SUCCESS) return result;
-  Session* active = session();
-  const bool ours = active != nullptr && active->is_default_pool(pool);
+  Session* active =
+      find_session([pool](const Session& each) { return each.is_default_pool(pool); });
   for (size_t i = 0; i < count; ++i) {
     if (given[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;
     const CUdevice device = given[i].location.id;
     const bool may_access = given[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
     note_peer(pool, device, may_access);
-    if (ours) active->port.set_peer(device, may_access || is_peer(active->device.context, device));
+    if (active != nullptr)
+      active->port.set_peer(device, may_access || is_peer(active->device.context, device));
   }
   return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default pool as the program sees it: its statistics are ours (used is what lives, reserved is
-// what is mapped), plus what the driver's own pool holds for those whom it serves. Where it serves
-// all (PyTorch with its own cache), the numbers are its own.
+// Each device's default pool as the program sees it: its statistics are ours (used is what lives,
+// reserved is what is mapped), plus what the driver's own pool holds for those whom it serves.
+// Where it serves all (PyTorch with its own cache), the numbers are its own.
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/operation.h"
@@ -10,8 +10,8 @@ namespace offload {
 namespace {
 
 Session* session_of_pool(CUmemoryPool pool) {
-  Session* active = session();
-  return active != nullptr && !active->native && active->is_default_pool(pool) ? active : nullptr;
+  return find_session(
+      [pool](const Session& each) { return !each.native && each.is_default_pool(pool); });
 }
 
 // Null: not a number of ours.
@@ -35,8 +35,7 @@ uint64_t level(Session& active, CUmemPool_attribute attribute) {
 }
 
 void current_pool_is(CUdevice device, CUmemoryPool pool) {
-  Session* active = session();
-  if (active != nullptr && active->device.device == device) {
+  if (Session* active = session_on(device); active != nullptr) {
     active->default_pool_is_current.store(active->is_default_pool(pool), std::memory_order_relaxed);
   }
 }

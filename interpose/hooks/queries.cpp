@@ -10,11 +10,21 @@
 namespace offload {
 namespace {
 
-// Before the first allocation the limit is only an option.
+// Before the first allocation on a device the limit is only an option.
 void limit_info(size_t* free, size_t* total) {
   if (!driver_in_use()) return;
   *total = std::min<size_t>(*total, options().gpu_limit.of(*total));
   *free = std::min(*free, *total);
+}
+
+// Whether the current device has had no session so far.
+bool not_used_yet() {
+  CUdevice device = -1;
+  if (real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return false;
+  for (const Session* known = last_session(); known != nullptr; known = known->earlier) {
+    if (known->device.device == device) return false;
+  }
+  return true;
 }
 
 // The driver may have less left than our limit allows.
@@ -38,24 +48,23 @@ CUresult mem_get_info(size_t* free, size_t* total) {
   const CUresult result = real<E>()(free, total);
   if (result != CUDA_SUCCESS || free == nullptr || total == nullptr || this_thread.inside)
     return result;
-  Session* active = session();
-  if (active == nullptr) {
-    if (last_session() == nullptr) limit_info(free, total);
-  } else if (const NativeMemory* native = native_memory()) {
-    *total = std::min<size_t>(*total, native->limit_bytes());
-    *free = std::min<size_t>(*free, native->left_bytes());
-  } else if (current_context() == active->device.context) {
-    session_info(*active, *free, free, total);
+  if (Session* here = session_in(current_context()); here == nullptr) {
+    if (not_used_yet()) limit_info(free, total);
+  } else if (here->native) {
+    *total = std::min<size_t>(*total, here->native_memory.limit_bytes());
+    *free = std::min<size_t>(*free, here->native_memory.left_bytes());
+  } else {
+    session_info(*here, *free, free, total);
   }
   return result;
 }
 
 template <Entry E>
 CUresult mem_get_address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
-  Session* active = session();
-  if (active == nullptr || !active->engine.owns(address)) return real<E>()(base, bytes, address);
+  Session* owner = owner_of(address);
+  if (owner == nullptr) return real<E>()(base, bytes, address);
   AllocationInfo allocation;
-  if (!active->engine.describe(address, &allocation)) return CUDA_ERROR_NOT_FOUND;
+  if (!owner->engine.describe(address, &allocation)) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (bytes != nullptr) *bytes = allocation.bytes;
   return CUDA_SUCCESS;
@@ -63,14 +72,12 @@ CUresult mem_get_address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr add
 
 template <Entry E>
 CUresult pointer_get_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
-  Session* active = session();
-  if (active == nullptr || !active->engine.owns(address) || value == nullptr) {
-    return real<E>()(value, attribute, address);
-  }
+  Session* owner = owner_of(address);
+  if (owner == nullptr || value == nullptr) return real<E>()(value, attribute, address);
   AllocationInfo allocation;
-  if (!active->engine.describe(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (!owner->engine.describe(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const AttributeAnswer answer =
-      answer_attribute(active->device, allocation, attribute, address, value);
+      answer_attribute(owner->device, allocation, attribute, address, value);
   return answer == AttributeAnswer::kAskDriver ? real<E>()(value, attribute, address)
          : answer == AttributeAnswer::kNone    ? CUDA_ERROR_INVALID_VALUE
                                                : CUDA_SUCCESS;
@@ -80,16 +87,14 @@ CUresult pointer_get_attribute(void* value, CUpointer_attribute attribute, CUdev
 template <Entry E>
 CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr address) {
-  Session* active = session();
-  if (active == nullptr || !active->engine.owns(address) || attributes == nullptr ||
-      values == nullptr || count == 0) {
+  Session* owner = owner_of(address);
+  if (owner == nullptr || attributes == nullptr || values == nullptr || count == 0)
     return real<E>()(count, attributes, values, address);
-  }
   AllocationInfo allocation;
-  const bool live = active->engine.describe(address, &allocation);
+  const bool live = owner->engine.describe(address, &allocation);
   for (unsigned i = 0; i < count; ++i) {
     const AttributeAnswer answer =
-        live ? answer_attribute(active->device, allocation, attributes[i], address, values[i])
+        live ? answer_attribute(owner->device, allocation, attributes[i], address, values[i])
              : AttributeAnswer::kNone;
     if (answer == AttributeAnswer::kAskDriver) return real<E>()(count, attributes, values, address);
     if (answer == AttributeAnswer::kNone) clear_attribute(attributes[i], values[i]);

@@ -27,9 +27,10 @@ bool host_can_read(const void* at) {
 }  // namespace
 
 CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
-  if (bytes == 0 || !operation.engine().owns(at)) return CUDA_SUCCESS;
+  Session* owner = bytes == 0 ? nullptr : operation.owner(at);
+  if (owner == nullptr) return CUDA_SUCCESS;
   AllocationInfo allocation;
-  if (!operation.engine().describe(at, &allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (!owner->engine.describe(at, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t behind = at - allocation.base;
   const uint64_t whole =
       (allocation.bytes + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
@@ -39,8 +40,9 @@ CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
 }
 
 void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, size_t bytes) {
-  if (bytes < sizeof(void*) || bytes > Tables::kLargest || !operation.engine().owns(to)) return;
-  if (!operation.engine().owns(reinterpret_cast<CUdeviceptr>(from)) && !host_can_read(from)) return;
+  if (bytes < sizeof(void*) || bytes > Tables::kLargest || operation.owner(to) == nullptr) return;
+  if (operation.owner(reinterpret_cast<CUdeviceptr>(from)) == nullptr && !host_can_read(from))
+    return;
   operation.copies_table(to, from, bytes);
 }
 

@@ -21,11 +21,11 @@ void raise(std::atomic<uint64_t>& mark, uint64_t level) {
 }
 
 // Also when something has left since: a library that was opened meanwhile may be about to use it.
-bool time_to_look() {
+bool time_to_look(const Session& active) {
   static constinit std::atomic<uint64_t> copies_at_look{0};
-  const uint64_t copies = statistics().copies_out.get();
+  const uint64_t copies = active.counts.copies_out.get();
   if (copies == copies_at_look.load(std::memory_order_relaxed))
-    return statistics().allocations.get() % kAllocationsBetweenLooks == 0;
+    return active.counts.allocations.get() % kAllocationsBetweenLooks == 0;
   copies_at_look.store(copies, std::memory_order_relaxed);
   return true;
 }
@@ -55,8 +55,8 @@ Session* session_that_serves_now(const void* caller) {
 }
 
 CUresult said_if_out_of_memory(CUresult result, uint64_t bytes) {
-  Session* active = session();
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || active == nullptr) return result;
+  Session* active = result == CUDA_ERROR_OUT_OF_MEMORY ? session_in(current_context()) : nullptr;
+  if (active == nullptr) return result;
   statistics().allocations_refused.add();
   say_out_of_memory(*active, bytes);
   return result;
@@ -71,9 +71,11 @@ CUresult served_by_driver(CUresult result, const void* caller) {
 
 CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* out) {
   if (bytes > kMostBytes) {  // of which the engine may not make multiples
-    return said_if_out_of_memory(CUDA_ERROR_OUT_OF_MEMORY, bytes);
+    statistics().allocations_refused.add();
+    say_out_of_memory(active, bytes);
+    return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (time_to_look()) look_for_bypasses(active);
+  if (time_to_look(active)) look_for_bypasses();
   Address address = 0;
   const Status status = stream == kNoStream
                             ? active.engine.allocate(bytes, &active.pins(), &address)

@@ -3,7 +3,7 @@
 // An allocation that we serve, by either family of allocation hooks.
 
 #include "interpose/hooks/device_memory.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
@@ -40,11 +40,17 @@ CUresult by_driver_counted(NativeMemory& native, NativeMemory::Kind kind, uint64
   return said_if_out_of_memory(result, bytes);
 }
 
+// Of whichever device, current or not.
 template <typename Call>
-CUresult free_counted(NativeMemory& native, NativeMemory::Kind kind, uint64_t name, Call&& call) {
-  const uint64_t bytes = native.let_go(kind, name);
+CUresult free_counted(NativeMemory::Kind kind, uint64_t name, Call&& call) {
+  uint64_t bytes = 0;
+  Session* holder = find_session([&](Session& each) {
+    bytes = each.native ? each.native_memory.let_go(kind, name) : 0;
+    return bytes != 0;
+  });
   const CUresult result = call();
-  if (result != CUDA_SUCCESS && bytes != 0) native.take_back(kind, name, bytes);
+  if (result != CUDA_SUCCESS && holder != nullptr)
+    holder->native_memory.take_back(kind, name, bytes);
   return result;
 }
 
@@ -54,15 +60,13 @@ template <typename Call>
 CUresult by_driver(uint64_t bytes, const CUdeviceptr* out, const void* caller, Call&& call) {
   if (NativeMemory* native = native_memory(); native != nullptr && out != nullptr) [[unlikely]]
     return by_driver_counted(*native, NativeMemory::Kind::kAddress, bytes, out, call);
-  return served_by_driver(with_device_memory(session(), bytes, call), caller);
+  return served_by_driver(with_device_memory(bytes, call), caller);
 }
 
 // A free of what we did not serve.
 template <typename Call>
 CUresult free_by_driver(CUdeviceptr address, Call&& call) {
-  NativeMemory* native = native_memory();
-  return native == nullptr ? call()
-                           : free_counted(*native, NativeMemory::Kind::kAddress, address, call);
+  return free_counted(NativeMemory::Kind::kAddress, address, call);
 }
 
 }  // namespace offload

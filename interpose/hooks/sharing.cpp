@@ -10,9 +10,7 @@ namespace offload {
 namespace {
 
 CUresult keep_for_others(CUdeviceptr address) {
-  Session* active = session();
-  if (active != nullptr && active->engine.owns(address))
-    statistics().passed_through(PassThrough::shared_with_others);
+  if (owner_of(address) != nullptr) statistics().passed_through(PassThrough::shared_with_others);
   return keep(address);
 }
 
@@ -59,8 +57,7 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
 template <Entry E>
 CUresult ipc_get_mem_handle(CUipcMemHandle* handle, CUdeviceptr address) {
   const CUresult result = real<E>()(handle, address);
-  Session* active = session();
-  if (active != nullptr && active->engine.owns(address)) {
+  if (owner_of(address) != nullptr) {
     statistics().passed_through(PassThrough::shared_with_others);
     log_warn(
         "the program wants to share a buffer with another process (cuIpcGetMemHandle), which the "

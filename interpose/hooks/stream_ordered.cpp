@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync. We play the device's default pool;
-// others are the driver's.
+// cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync. We play each device's default pool;
+// others are the driver's. The stream's device decides, or that of the pool, whichever is current.
 
 #include "interpose/hooks/define.h"
+#include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/hooks/serve.h"
 
@@ -19,6 +20,20 @@ CUdeviceptr* counted(CUdeviceptr* out, CUstream stream, bool per_thread) {
   return captures(stream, per_thread) ? nullptr : out;
 }
 
+// Of a stream whose context is not current.
+Session* session_of_stream(const void* caller, CUstream stream, StreamIndex* index) {
+  CUcontext context = nullptr;
+  const bool special =
+      stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  if (special || from_communication_library(caller) ||
+      real<Entry::cuStreamGetCtx>()(stream, &context) != CUDA_SUCCESS)
+    return nullptr;
+  Session* there = session_for_allocation_in(context);
+  if (there == nullptr || there->native) return nullptr;
+  *index = there->stream(stream, false);
+  return there->is_own(*index) ? there : nullptr;
+}
+
 // Null: the driver serves.
 Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, CUstream stream,
                            bool per_thread, StreamIndex* index) {
@@ -28,9 +43,20 @@ Session* session_on_stream(const void* caller, CUdeviceptr* out, size_t bytes, C
     return nullptr;  // a node of the graph allocates it
   }
   Session* active = session_that_serves(caller);
-  if (active == nullptr) return nullptr;
-  *index = active->stream(stream, per_thread);
-  return active->is_own(*index) ? active : nullptr;
+  if (active != nullptr) {
+    *index = active->stream(stream, per_thread);
+    if (active->is_own(*index)) return active;
+  }
+  return session_of_stream(caller, stream, index);
+}
+
+// A pool of another device than the stream's. Its memory is given out in the order of that stream.
+Session* session_of_pool(CUmemoryPool pool, CUstream stream, bool per_thread, StreamIndex* index) {
+  Session* there = find_session(
+      [pool](const Session& each) { return !each.native && each.is_default_pool(pool); });
+  if (there == nullptr) return nullptr;
+  *index = there->follow(stream, per_thread);
+  return is_followed(*index) ? there : nullptr;
 }
 
 }  // namespace
@@ -53,7 +79,9 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
   const void* caller = __builtin_return_address(0);
   StreamIndex index = kNoStream;
   Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
-  if (active == nullptr || !active->is_default_pool(pool))
+  if (active != nullptr && !active->is_default_pool(pool))
+    active = session_of_pool(pool, stream, RealType<E>::per_thread, &index);
+  if (active == nullptr)
     return by_driver(bytes, counted(out, stream, RealType<E>::per_thread), caller,
                      [&] { return real<E>()(out, bytes, pool, stream); });
   return serve(*active, bytes, index, out);
@@ -61,20 +89,19 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
 
 template <Entry E>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
-  Session* active = session();
-  if (active == nullptr) return answer_to_free(real<E>()(address, stream), address);
-  if (!active->engine.owns(address))
-    return free_by_driver(address, [&] { return real<E>()(address, stream); });
+  if (session() == nullptr) return answer_to_free(real<E>()(address, stream), address);
+  Session* owner = owner_of(address);
+  if (owner == nullptr) return free_by_driver(address, [&] { return real<E>()(address, stream); });
   // A capture frees only what a graph has allocated.
   if (captures(stream, RealType<E>::per_thread)) [[unlikely]]
     return CUDA_ERROR_INVALID_VALUE;
-  StreamIndex index = active->stream(stream, RealType<E>::per_thread);
-  if (index == kForeignStream) index = active->follow(stream, RealType<E>::per_thread);
+  StreamIndex index = owner->stream(stream, RealType<E>::per_thread);
+  if (index == kForeignStream) index = owner->follow(stream, RealType<E>::per_thread);
   if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer
   // A stream that we cannot follow: the host waits for all of them.
   const Status status = is_followed(index)
-                            ? active->engine.free_async(address, index, &active->pins())
-                            : active->engine.free(address, &active->pins());
+                            ? owner->engine.free_async(address, index, &owner->pins())
+                            : owner->engine.free(address, &owner->pins());
   return code_of(status);
 }
 

@@ -4,18 +4,17 @@
 
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/define.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 
 namespace offload {
 
 template <Entry E>
 CUresult stream_destroy(CUstream stream) {
-  Session* active = session();
   unsigned long long id = 0;
   CUcontext context = nullptr;
-  if (active != nullptr && real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS &&
+  if (session() != nullptr && real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS &&
       real<Entry::cuStreamGetCtx>()(stream, &context) == CUDA_SUCCESS) {
-    active->engine.stream_destroyed(context, id);
+    for_each_session([&](Session& each) { each.engine.stream_destroyed(context, id); });
   }
   forget_streams();
   const CUresult result = real<E>()(stream);

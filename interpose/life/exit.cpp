@@ -16,7 +16,7 @@
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
 #include "interpose/life/fork.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 #include "interpose/life/start.h"
 #include "profiler/base/log.h"
 #include "profiler/report.h"
@@ -26,6 +26,31 @@ namespace {
 
 constinit std::atomic<bool> written{false};
 constinit std::atomic<bool> registered{false};
+
+uint64_t gpu_limit_of(const Session& session) {
+  return session.config.rehearsed_limit_bytes != 0 ? session.config.rehearsed_limit_bytes
+                                                   : session.config.limit_bytes;
+}
+
+// Of each device its last session, by ordinal.
+struct AllDevices {
+  explicit AllDevices(const Session* last) {
+    const Session* of[kMostDevices] = {};
+    for (; last != nullptr; last = last->earlier) {
+      if (of[last->ordinal] == nullptr) of[last->ordinal] = last;
+    }
+    for (const Session* each : of) {
+      if (each == nullptr) continue;
+      each->counts.read(counts[count]);
+      facts[count] = {each->ordinal, each->device.name, each->device.total_bytes,
+                      gpu_limit_of(*each), &counts[count]};
+      ++count;
+    }
+  }
+  DeviceFacts facts[kMostDevices];
+  Snapshot counts[kMostDevices];
+  size_t count = 0;
+};
 
 void write_summary(const Session* last, std::string_view incomplete = {}) {
   if (is_forked_child() || options().report == offload::Report::kOff) return;
@@ -37,12 +62,12 @@ void write_summary(const Session* last, std::string_view incomplete = {}) {
   facts.policy = options().policy;
   facts.evicted = options().evicted;
   facts.incomplete = incomplete;
+  const AllDevices& devices = *own_new<AllDevices>(last);  // large, and needed to the end
+  facts.devices = {devices.facts, devices.count};
   if (last != nullptr) {
-    facts.device = last->device.name;
-    facts.device_total_bytes = last->device.total_bytes;
-    facts.gpu_limit_bytes = last->config.rehearsed_limit_bytes != 0
-                                ? last->config.rehearsed_limit_bytes
-                                : last->config.limit_bytes;
+    facts.device = devices.facts[0].name;
+    facts.device_total_bytes = devices.facts[0].total_bytes;
+    facts.gpu_limit_bytes = devices.facts[0].limit_bytes;
     facts.host_limit_bytes = last->config.rehearsed_limit_bytes != 0
                                  ? last->config.rehearsed_host_limit_bytes
                                  : last->config.host_limit_bytes;
@@ -69,7 +94,8 @@ bool device_in_use() {
 void end_of_process_without_session() {
   if (is_forked_child() || options().report == offload::Report::kOff) return;
   if (!options().disable && !allocations_seen() && !device_in_use()) return;
-  if (statistics().allocations.get() == 0) statistics().set_reason(Reason::no_allocations);
+  if (statistics().sum(&Statistics::allocations) == 0)
+    statistics().set_reason(Reason::no_allocations);
   write_summary(last_session());
 }
 
@@ -85,21 +111,37 @@ bool collect_soon(Engine& engine) {
   return false;
 }
 
+bool is_at_work(const Session& session) {
+  for (const Session* each = first_session.load(std::memory_order_acquire); each != nullptr;
+       each = next_of(*each)) {
+    if (each == &session) return true;
+  }
+  return false;
+}
+
 Worker::Counted count_the_rest(Session& last) {
   if (last.worker.started()) return last.worker.stop_and_count();
   return collect_soon(last.engine) ? Worker::Counted::kAll : Worker::Counted::kNever;
 }
 
-void end_of_session() {
+// The least that was counted on any device.
+Worker::Counted stop_all() {
+  Worker::Counted least = Worker::Counted::kAll;
+  for (Session* each = last_session(); each != nullptr; each = each->earlier) {
+    if (!is_at_work(*each) || context_lost()) {
+      each->worker.stop();
+    } else {
+      least = std::max(least, count_the_rest(*each));
+    }
+  }
+  return least;
+}
+
+void end_of_sessions() {
   Session* last = last_session();
   if (is_forked_child() || last == nullptr) return;
   expect_the_end();
-  Worker::Counted counted = Worker::Counted::kAll;
-  if (active_session.load(std::memory_order_acquire) == last && !context_lost()) {
-    counted = count_the_rest(*last);
-  } else {
-    last->worker.stop();
-  }
+  const Worker::Counted counted = stop_all();
   // Whoever comes after us would wait for ever.
   if (counted == Worker::Counted::kNever) forward_from_now_on();
   write_summary(last,
@@ -163,7 +205,7 @@ void report_at_exit() {
 }
 
 void end_session_at_exit() {
-  if (!registered.exchange(true, std::memory_order_relaxed)) atexit(&end_of_session);
+  if (!registered.exchange(true, std::memory_order_relaxed)) atexit(&end_of_sessions);
 }
 
 }  // namespace offload

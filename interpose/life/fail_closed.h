@@ -8,10 +8,9 @@ namespace offload {
 // From now on trapped entries and the like lead here. Before any of them is handed out.
 void listen_to_traps();
 
-struct Session;
 // What happened before there was a session and could not be guarded counts from its beginning.
-void catch_up(Session& made);
+void catch_up();
 // Looks for libraries that reach the driver past our doors. Cheap while nothing is loaded.
-void look_for_bypasses(Session& session);
+void look_for_bypasses();
 
 }  // namespace offload

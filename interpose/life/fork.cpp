@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 #include "profiler/statistics.h"
 
 namespace offload {

@@ -2,14 +2,20 @@
 #include "interpose/life/make_session.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <new>
+#include <utility>
 
 #include "interpose/doors/substitute.h"
 #include "interpose/doors/traps.h"
 #include "interpose/driver/probe.h"
+#include "interpose/driver/table.h"
 #include "interpose/life/host_ledger.h"
+#include "interpose/life/host_parts.h"
 #include "interpose/life/pytorch.h"
-#include "interpose/life/session.h"
+#include "interpose/life/sessions.h"
 #include "interpose/life/start.h"
+#include "interpose/naming/ask_driver.h"
 #include "profiler/base/host_memory.h"
 #include "profiler/base/log.h"
 #include "profiler/base/option_text.h"
@@ -19,7 +25,41 @@
 namespace offload {
 namespace {
 
-constinit PolicyStorage policy_storage{};
+// What the sessions of a process share. Whoever comes when none is left begins afresh.
+struct Shared {
+  GraphNames graphs;
+  Layouts layouts{&ask_driver};
+};
+constinit Shared* shared = nullptr;
+
+// What outlives the sessions of a device.
+struct OfDevice {
+  Statistics counts;
+  HostPart host_part;
+  PolicyStorage policy_storage;
+};
+alignas(OfDevice) constinit std::byte of_devices[kMostDevices][sizeof(OfDevice)]{};
+constinit bool is_made[kMostDevices]{};
+constinit HostParts host_parts{};
+
+OfDevice& of_device(uint32_t ordinal) {
+  void* at = of_devices[ordinal];
+  if (is_made[ordinal]) return *std::launder(static_cast<OfDevice*>(at));
+  is_made[ordinal] = true;
+  OfDevice& made = *new (at) OfDevice();
+  statistics().add_part(made.counts);
+  return made;
+}
+
+// What all devices may pin together is decided once: what they have pinned is no longer free then.
+void start_host_parts(uint64_t wanted_bytes, uint64_t headroom_bytes) {
+  if (host_parts.started()) return;
+  host_ledger().start(options().host_limit.is_part ? wanted_bytes
+                                                   : std::max(wanted_bytes, headroom_bytes));
+  int devices = 1;
+  real<Entry::cuDeviceGetCount>()(&devices);
+  host_parts.start(wanted_bytes, host_ledger(), static_cast<uint32_t>(std::max(devices, 1)));
+}
 
 // What keeps anything from being moved, as far as it is known now.
 bool may_move(const Device& device, const Policy& policy) {
@@ -27,6 +67,7 @@ bool may_move(const Device& device, const Policy& policy) {
     statistics().set_reason(reason);
     return false;
   };
+  if (given_up()) return false;
   if (!policy.moves()) return stays(Reason::policy_none);
   if (!device.layouts) {
     statistics().passed_through(PassThrough::no_layouts);
@@ -67,17 +108,19 @@ EvictedShows decide_evicted(const Device& device) {
   return EvictedShows::kNothing;
 }
 
-EngineConfig make_config(const Device& device, bool move) {
+EngineConfig make_config(const Device& device, bool move, HostPart& host_part) {
   const Options& wanted = options();
   EngineConfig config;
   config.granularity = device.granularity;
   config.device_bytes = device.total_bytes;
   config.limit_bytes = std::min(wanted.gpu_limit.of(device.total_bytes), device.free_bytes);
-  const uint64_t headroom = read_host_memory().headroom_bytes();
-  config.host_limit_bytes = move ? wanted.host_limit.of(headroom) : 0;
-  host_ledger().start(wanted.host_limit.is_part ? config.host_limit_bytes
-                                                : std::max(config.host_limit_bytes, headroom));
-  config.host_share = &host_ledger();
+  if (move) {
+    const uint64_t headroom = read_host_memory().headroom_bytes();
+    start_host_parts(wanted.host_limit.of(headroom), headroom);
+    host_parts.join(host_part, 2 * config.largest_extent_granules * config.granularity);
+    config.host_limit_bytes = host_parts.limit_bytes();
+    config.host_share = &host_part;
+  }
   config.min_size_bytes = wanted.min_size_bytes;
   config.slot_chunk_bytes = wanted.slot_chunk_bytes;
   config.queue_depth = static_cast<uint32_t>(wanted.queue_depth);
@@ -93,10 +136,11 @@ EngineConfig make_config(const Device& device, bool move) {
 }
 
 // OFFLOAD_TRANSFERS: one line for each copy that has completed.
-void record_transfer(const Transfer& done, void*) {
+void record_transfer(const Transfer& done, void* session) {
   transfer_log().record({statistics().since_start_ns(done.submitted_ns),
                          done.lane == Lane::kOut ? Direction::kOut : Direction::kIn, done.buffer,
-                         done.bytes, done.device_ns, done.op});
+                         done.bytes, done.device_ns, done.op,
+                         static_cast<const Session*>(session)->ordinal});
 }
 
 void say_start_line(const Session& session) {
@@ -120,7 +164,11 @@ void say_start_line(const Session& session) {
 Session* make_session() {
   Device device;
   if (!query_current_device(&device)) {
-    log_info("the current context is not a device's primary one: its memory is left alone");
+    static constinit bool said = false;
+    if (!std::exchange(said, true))
+      log_info(
+          "the program allocates in a context that is no device's primary one: that memory is "
+          "the driver's, and is not moved");
     return nullptr;
   }
   if (!device.virtual_memory) {
@@ -128,9 +176,17 @@ Session* make_session() {
     log_info("%s cannot map memory as liboffload needs it: its memory is left alone", device.name);
     return nullptr;
   }
-  Policy& policy = make_policy(options().policy, policy_config(options()), policy_storage);
-  const EngineConfig config = make_config(device, may_move(device, policy));
-  auto* session = own_new<Session>(device, config, policy);
+  const auto ordinal = static_cast<uint32_t>(device.device);
+  if (ordinal >= kMostDevices) {
+    log_info("%s is one of more devices than are managed: its memory is left alone", device.name);
+    return nullptr;
+  }
+  if (first_session.load(std::memory_order_relaxed) == nullptr) shared = own_new<Shared>();
+  OfDevice& own = of_device(ordinal);
+  Policy& policy = make_policy(options().policy, policy_config(options()), own.policy_storage);
+  const EngineConfig config = make_config(device, may_move(device, policy), own.host_part);
+  auto* session = own_new<Session>(
+      device, config, Session::Surroundings{shared->graphs, shared->layouts, own.counts, policy});
   session->native = is_native_pytorch();
   session->native_memory.limit(options().gpu_limit.of(device.total_bytes));
   if (session->open() != Status::kOk) {
@@ -138,7 +194,7 @@ Session* make_session() {
     return nullptr;
   }
   transfer_log().set_file(options().transfers.c_str());
-  if (transfer_log().wanted()) session->engine.tell_transfers(&record_transfer, nullptr);
+  if (transfer_log().wanted()) session->engine.tell_transfers(&record_transfer, session);
   transfer_log().open();
   say_start_line(*session);
   return session;

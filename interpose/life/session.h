@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// liboffload at work on one device: made at the program's first allocation under a device's primary
-// context, never destroyed. Later processes' forks, exit and errors only take it away from the
-// hooks: then everything is forwarded for ever.
+// liboffload at work on one device: made at the program's first allocation under that device's
+// primary context, never destroyed. Later processes' forks, exit and errors only take it away from
+// the hooks: then everything is forwarded for ever. Which there are: sessions.h.
 
 #include <atomic>
 
@@ -29,103 +29,93 @@ inline bool is_followed(StreamIndex stream) {
 }
 
 struct Session {
-  Session(const Device& device_found, const EngineConfig& engine_config, Policy& policy);
+  // What the sessions of a process share, and what is one's own and outlives it.
+  struct Surroundings {
+    GraphNames& graphs;
+    Layouts& layouts;
+    Statistics& counts;  // of the device, part of the process's
+    Policy& policy;
+  };
+  Session(const Device& device_found, const EngineConfig& engine_config,
+          const Surroundings& surroundings);
   // Lanes, window, pools, worker. An error leaves a session that must not be used.
   Status open();
 
   // The index of a stream as an entry with legacy or per-thread default streams means it. Makes
   // driver calls only for a stream that this thread has not used lately.
   StreamIndex stream(CUstream handle, bool per_thread_entry) {
-    if (handle == nullptr) handle = per_thread_entry ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    ThreadState& thread = this_thread;
-    const ThreadState::CachedStream& cached = thread.streams[cache_slot(handle)];
-    if (thread.stream_generation == stream_generation() && thread.owner == this &&
-        cached.handle == handle) {
-      return cached.index;
+    return stream(of_thread(), handle, per_thread_entry);
+  }
+  StreamIndex stream(const ThreadState::OfDevice& own, CUstream handle, bool per_thread_entry) {
+    handle = explicit_handle(handle, per_thread_entry);
+    uintptr_t key = reinterpret_cast<uintptr_t>(handle);
+    if (is_special(handle)) {
+      if (!this_thread.context_known) [[unlikely]]
+        return find_stream(handle, false);
+      key = key_of(handle, this_thread.context);
     }
+    const ThreadState::CachedStream& cached = own.streams[cache_slot(key)];
+    if (own.stream_generation == stream_generation() && cached.key == key) [[likely]]
+      return cached.index;
     return find_stream(handle, false);
   }
   // The same for a stream of another context that is about to use our memory: it is followed from
   // now on.
   StreamIndex follow(CUstream handle, bool per_thread_entry) {
-    if (handle == nullptr) handle = per_thread_entry ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    return find_stream(handle, true);
+    return find_stream(explicit_handle(handle, per_thread_entry), true);
   }
   bool is_own(StreamIndex stream) const {
     return is_followed(stream) && engine.native(stream).context == device.context;
   }
-  // The pins of the calling thread.
-  ThreadPins& pins() {
-    if (this_thread.owner != this) [[unlikely]]
+  // What the calling thread keeps for this session; and its pins, which are among that.
+  ThreadState::OfDevice& of_thread() {
+    ThreadState::OfDevice& own = this_thread.devices[ordinal];
+    if (own.owner != this) [[unlikely]]
       adopt_thread();
-    return *this_thread.pins;
+    return own;
   }
+  ThreadPins& pins() { return *of_thread().pins; }
   bool is_default_pool(CUmemoryPool pool) const {
     return default_pool != nullptr && pool == default_pool;
   }
-  // What is evicted comes home, and nothing moves from here on. `sentence` ends the one line that
-  // is said.
-  void give_up(Reason reason, const char* sentence);
 
   const Device device;
+  const uint32_t ordinal;  // of the device, below kMostDevices
   const EngineConfig config;
+  Statistics& counts;
   DriverPort port;
   Engine engine;
-  GraphNames graphs;
-  Layouts layouts;
+  GraphNames& graphs;
+  Layouts& layouts;
   Worker worker;
   bool native = false;  // PyTorch keeps its own cache, so the driver serves; set before it is used
-  NativeMemory native_memory{statistics()};
+  NativeMemory native_memory;
   CUmemoryPool default_pool = nullptr;
   std::atomic<bool> default_pool_is_current{true};  // cuMemAllocAsync takes from it
   std::atomic<uint64_t> pool_used_high{0};          // marks that the program may reset
   std::atomic<uint64_t> pool_reserved_high{0};
-  Session* earlier = nullptr;
+  std::atomic<Session*> next{nullptr};  // of another device, at work (sessions.h)
+  Session* earlier = nullptr;           // made before this one, working or not
 
  private:
-  static size_t cache_slot(CUstream handle) {
+  static CUstream explicit_handle(CUstream handle, bool per_thread_entry) {
+    if (handle != nullptr) return handle;
+    return per_thread_entry ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  }
+  // These handles mean another stream in each context.
+  static bool is_special(CUstream handle) {
+    return reinterpret_cast<uintptr_t>(handle) <= reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD);
+  }
+  // What a thread remembers a stream by. Contexts are no odd addresses.
+  static uintptr_t key_of(CUstream handle, const void* context) {
     const auto value = reinterpret_cast<uintptr_t>(handle);
-    return (value ^ (value >> 4) ^ (value >> 9)) % ThreadState::kCachedStreams;
+    return is_special(handle) ? value | reinterpret_cast<uintptr_t>(context) : value;
+  }
+  static size_t cache_slot(uintptr_t key) {
+    return (key ^ (key >> 4) ^ (key >> 9)) % ThreadState::kCachedStreams;
   }
   StreamIndex find_stream(CUstream handle, bool even_foreign);
   void adopt_thread();
 };
-
-extern std::atomic<Session*> active_session;
-// The one made last, working or not; null if there was none.
-Session* last_session();
-
-// What the hooks of this thread work with; null: forward. A load and a thread-local flag.
-inline Session* session() {
-  Session* active = active_session.load(std::memory_order_acquire);
-  return active != nullptr && !this_thread.inside ? active : nullptr;
-}
-
-// For an allocation: also makes the session, if there is none yet and there can be one, and answers
-// null if another context than the session's is current.
-Session* session_for_allocation();
-// Whether the program ever asked for memory that a session could have served.
-bool allocations_seen();
-// One that is left to the driver because the options say so.
-void note_allocation();
-// The count of what the driver serves under this thread's context; null: it is not counted.
-NativeMemory* native_memory();
-
-// What a free gets where there is no session: the driver's answer. But where hooks forward although
-// memory of ours is alive, the driver does not know the address, and the program, which is cleaning
-// up, has done nothing wrong.
-CUresult answer_to_free(CUresult by_driver, CUdeviceptr address);
-
-// Hooks forward from now on.
-void forward_from_now_on();
-// In a forked child: true, and as before the first allocation, if there never was a session.
-bool start_over_in_child();
-// Some context died: its handle may be another's tomorrow.
-void a_context_died();
-// That context died. If it is the session's, the session goes with it, and the next allocation
-// makes another.
-void context_died(CUcontext context);
-// A forwarded call came back with this.
-void note_result(CUresult result);
 
 }  // namespace offload

@@ -18,9 +18,10 @@ constinit pthread_once_t key_once = PTHREAD_ONCE_INIT;
 constinit pthread_key_t key;
 
 void give_pins_back(void*) {
-  if (this_thread.pins != nullptr) PinRegistry::give_back(this_thread.pins);
-  this_thread.pins = nullptr;
-  this_thread.owner = nullptr;
+  for (ThreadState::OfDevice& device : this_thread.devices) {
+    if (device.pins != nullptr) PinRegistry::give_back(device.pins);
+    device = {};
+  }
 }
 
 void make_key() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the hooks keep per host thread: its pins, which context is current, and the streams it used
-// last. Thread-local and small; constant-initialised, so that it is usable from the first
-// instruction to the last.
+// What the hooks keep per host thread: which context is current, and for each device its pins and
+// the streams it used last. Thread-local and small; constant-initialised, so that it is usable from
+// the first instruction to the last.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,24 +14,31 @@ namespace offload {
 struct Session;
 struct ThreadPins;
 
+// Devices beyond are not managed.
+inline constexpr uint32_t kMostDevices = 16;
+
 struct ThreadState {
   struct CachedStream {
-    void* handle = nullptr;  // never null: null stands for the legacy or the thread's own stream
-    StreamIndex index = kNoStream;
+    uintptr_t key = 0;  // Session::key_of(); never 0
+    StreamIndex index = 0;
   };
   static constexpr size_t kCachedStreams = 8;
+  struct OfDevice {
+    Session* owner = nullptr;  // the session that the rest belongs to
+    ThreadPins* pins = nullptr;
+    uint64_t stream_generation = 0;  // of `streams`; 0: none are valid
+    CachedStream streams[kCachedStreams];
+  };
 
   bool inside = false;          // in our own call of the driver: hooks forward
   bool relaxed = false;         // its capture mode is relaxed, by us
   bool safe_calls_only = true;  // its capture mode, as the program set it, is the global one
+  bool takes_turn = false;      // begins an operation that names memory of several devices
 
   bool context_known = false;  // `context` is what is current on this thread
   void* context = nullptr;
   uint32_t allocations = 0;
-  Session* owner = nullptr;  // the session that `pins` and `streams` belong to
-  ThreadPins* pins = nullptr;
-  uint64_t stream_generation = 0;  // of `streams`; 0: none are valid
-  CachedStream streams[kCachedStreams];
+  OfDevice devices[kMostDevices];  // by ordinal
 };
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadState this_thread;
@@ -43,10 +50,9 @@ uint64_t stream_generation();
 // The current context of this thread changed.
 inline void context_changed() {
   this_thread.context_known = false;
-  this_thread.stream_generation = 0;
 }
 
-// Hands the thread's pins back when the thread ends.
+// Hands the thread's pins back, of all devices, when the thread ends.
 void return_pins_at_thread_exit();
 
 }  // namespace offload

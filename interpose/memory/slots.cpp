@@ -270,8 +270,27 @@ void Slots::put(Slot* slot, const Fence& fence) {
   list(slot->granules).push_back(slot);
 }
 
+// Allocations of the process's, which outlive a context.
+void Slots::give_all_back() {
+  for (OwnDeque<Slot*>& slots : free_) {
+    for (size_t left = slots.size(); left > 0; --left) {
+      Slot* slot = slots.front();
+      slots.pop_front();
+      const uint64_t bytes = slot->granules * granularity_;
+      free_granules_ -= slot->granules;
+      pinned_ -= bytes;
+      if (share_ != nullptr) share_->give(bytes);
+      if (port_.unmap(slot->home, bytes) == Status::kOk) {
+        port_.release(slot->handle);
+        slot->handle = 0;
+      }
+      gave_back(slot);
+    }
+  }
+}
+
 void Slots::context_gone() {
-  if (mappable_) return;
+  if (mappable_) return give_all_back();
   for (OwnDeque<Slot*>& slots : free_) {
     for (Slot* slot : slots) {
       slot->~Slot();

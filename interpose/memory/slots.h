@@ -85,6 +85,7 @@ class Slots {
   void make_way(uint64_t bytes, OwnVector<Slot*>* back);
   bool make_one(Growth* growth, Address home) const;
   void gave_back(Slot* slot);
+  void give_all_back();
   bool cut(uint32_t granules);
   bool join(uint32_t granules);
   bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }

@@ -70,6 +70,7 @@ struct Scenario {
 extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenarios,
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
     kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
-    kSurroundingScenarios, kLibraryScenarios, kContextScenarios;
+    kSurroundingScenarios, kLibraryScenarios, kContextScenarios, kDeviceScenarios,
+    kCrossingScenarios;
 
 }  // namespace clients

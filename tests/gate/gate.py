@@ -183,6 +183,37 @@ def check_smallest(gate, bisect, jobs):
     return failed
 
 
+def check_devices(gate):
+    """The same training on two devices of one process at the same time, each with 60 % of its peak: the weights of both are those of
+    one alone."""
+
+    def look(case):
+        allocator, schedule, evicted = case
+        expected, peak = gate.reference(allocator, "plain")
+        memory = peak * 60 // 100 // GRANULARITY * GRANULARITY
+        command = [*gate.command(allocator, "plain"), "--devices", "2"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "report.json"
+            done = gate.run(command, memory, schedule, {
+                "SIMGPU_DEVICES": "2", "LD_PRELOAD": str(gate.build / "liboffload.so"), "OFFLOAD_EVICTED": evicted,
+                "OFFLOAD_MIN_SIZE": str(GRANULARITY), "OFFLOAD_REPORT": "json", "OFFLOAD_REPORT_FILE": str(file)})
+            if done.returncode != 0 or done.stderr:
+                return f"exit status {done.returncode}: {done.stderr.strip()[-2000:]}"
+            if done.stdout != f"device 0\n{expected}device 1\n{expected}":
+                return f"other results:\n{done.stdout}instead of twice\n{expected}"
+            devices = json.loads(file.read_text())["devices"]
+        if len(devices) != 2 or any(each["bytes_in"] == 0 or each["peak_bytes_with"] > memory for each in devices):
+            return f"not each of two devices moved and kept to {memory} bytes: {devices}"
+        return None
+
+    failed = 0
+    for case in [("sync", "fifo", "host"), ("async", "late", "host"), ("async", "random:1", "unmapped")]:
+        wrong = look(case)
+        print(f"{'FAIL' if wrong else 'ok  '} two devices {' '.join(case)} {wrong or ''}", flush=True)
+        failed += wrong is not None
+    return failed
+
+
 def check_accounts(gate):
     """OFFLOAD_VERIFY finds nothing, and the list of transfers and the report tell of the same bytes."""
     _, peak = gate.reference("async", "plain")
@@ -265,6 +296,7 @@ def main():
         combinations = [dict(zip(SOAK_CHOICES, values))
                         for values in itertools.product(*SOAK_CHOICES.values())]
     failed = run_all(gate, combinations, arguments.jobs)
+    failed += check_devices(gate)
     failed += check_accounts(gate)
     failed += check_smallest(gate, bisect=arguments.what == "soak", jobs=arguments.jobs)
     return runner.close(len(combinations), failed)

@@ -5,7 +5,7 @@
 
 namespace gpt {
 
-BackwardThread::BackwardThread() : thread_([this] { serve(); }) {}
+BackwardThread::BackwardThread(int device) : device_(device), thread_([this] { serve(); }) {}
 
 BackwardThread::~BackwardThread() {
   {
@@ -36,7 +36,7 @@ void BackwardThread::serve() {
     std::exception_ptr failure;
     try {
       // A thread begins without a device of its own choice.
-      CHECK_CUDA(cudaSetDevice, 0);
+      CHECK_CUDA(cudaSetDevice, device_);
       run_backward(*work.queue, work.root, std::move(work.gradient));
     } catch (...) {
       failure = std::current_exception();

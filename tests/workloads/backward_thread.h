@@ -15,7 +15,7 @@ namespace gpt {
 
 class BackwardThread {
  public:
-  BackwardThread();
+  explicit BackwardThread(int device);
   ~BackwardThread();
 
   // Runs the backward pass there and waits for the thread (not for the GPU). What it throws is
@@ -31,6 +31,7 @@ class BackwardThread {
 
   void serve();
 
+  const int device_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   Work work_;  // queue null: none

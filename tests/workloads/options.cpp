@@ -43,6 +43,7 @@ const std::vector<Option>& table() {
       {"eval-every", "N", &Options::eval_every, 0, "evaluate after every N-th step; 0: never"},
       {"checkpoint-every", "K", &Options::checkpoint_every, 0,
        "keep one activation per K layers, recompute the rest; 0: off"},
+      {"devices", "N", &Options::devices, 1, "train the same on N devices, at the same time"},
       {"optimizer-stream", nullptr, &Options::optimizer_stream, 0,
        "run the optimizer on a stream of its own"},
       {"allocator", "sync|async", AllocatorChoice{&Options::async_allocator}, 0,

@@ -20,6 +20,7 @@ struct Options {
   int accumulate = 1;        // micro-batches per step
   int eval_every = 0;        // steps; 0: never
   int checkpoint_every = 0;  // layers; 0: no checkpoints
+  int devices = 1;           // each trains the same, at the same time
   bool optimizer_stream = false;
   bool async_allocator = false;
   bool vary_sequence = false;

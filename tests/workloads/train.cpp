@@ -5,7 +5,11 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <exception>
 #include <memory>
+#include <thread>
 
 #include "tests/workloads/backward_thread.h"
 #include "tests/workloads/loader.h"
@@ -17,9 +21,9 @@
 namespace gpt {
 namespace {
 
-void print_loss(const char* what, int64_t step, float loss) {
-  std::printf("%s %" PRId64 " loss %.6f %a\n", what, step, double(loss), double(loss));
-  std::fflush(stdout);
+void print_loss(std::FILE* out, const char* what, int64_t step, float loss) {
+  std::fprintf(out, "%s %" PRId64 " loss %.6f %a\n", what, step, double(loss), double(loss));
+  std::fflush(out);
 }
 
 // FNV-1a, 64 bit.
@@ -66,8 +70,10 @@ std::string describe(const Options& options) {
 
 class Run {
  public:
-  explicit Run(const Options& options)
+  Run(const Options& options, int ordinal, std::FILE* out)
       : options_(options),
+        ordinal_(ordinal),
+        out_(out),
         text_(options.text, options.sequence),
         truth_(options.truth.empty() ? nullptr
                                      : std::make_unique<Truth>(options.truth, describe(options))) {
@@ -76,11 +82,12 @@ class Run {
   }
 
   void operator()() {
+    CHECK_CUDA(cudaSetDevice, ordinal_);
     Queue compute(device_, "compute");
     const auto own_queue =
         options_.optimizer_stream ? std::make_unique<Queue>(device_, "optimizer") : nullptr;
     Queue& update = own_queue != nullptr ? *own_queue : compute;
-    BackwardThread backward;
+    BackwardThread backward(ordinal_);
     Loader loader(text_, uint64_t(options_.seed), shape(options_.sequence));
     const PinnedArray<float> losses(options_.accumulate);
     Model model(options_, compute);
@@ -97,7 +104,7 @@ class Run {
       compute.synchronize();
       float mean = 0.0f;
       for (int i = 0; i < options_.accumulate; ++i) mean += losses[i];
-      print_loss("step", step + 1, mean / float(options_.accumulate));
+      print_loss(out_, "step", step + 1, mean / float(options_.accumulate));
       report(step + 1, begin);
       if (options_.eval_every > 0 && (step + 1) % options_.eval_every == 0) {
         evaluate(loader, model, optimizer, compute, step + 1);
@@ -106,8 +113,8 @@ class Run {
     update.synchronize();
     compute.synchronize();
     const uint64_t hash = hash_weights(model, compute);
-    std::printf("peak %" PRId64 "\nweights %016" PRIx64 "\n", device_.peak_bytes, hash);
-    std::fflush(stdout);
+    std::fprintf(out_, "peak %" PRId64 "\nweights %016" PRIx64 "\n", device_.peak_bytes, hash);
+    std::fflush(out_);
   }
 
  private:
@@ -140,7 +147,7 @@ class Run {
         model.loss({compute, false}, batch, [&](int layer) { optimizer.before_layer(layer); });
     compute.copy_out(loss.data(), result.data, sizeof(float));
     compute.synchronize();
-    print_loss("eval", step, loss[0]);
+    print_loss(out_, "eval", step, loss[0]);
   }
 
   void report(int step, std::chrono::steady_clock::time_point begin) {
@@ -151,17 +158,48 @@ class Run {
   }
 
   const Options& options_;
+  const int ordinal_;
+  std::FILE* const out_;
   Text text_;
   std::unique_ptr<Truth> truth_;
   Device device_;
 };
 
+// A device's run among others, and what it says.
+struct OneOfSeveral {
+  OneOfSeveral(const Options& options, int device) : ordinal(device) {
+    thread = std::thread([this, &options] {
+      std::FILE* const out = open_memstream(&said, &bytes);
+      try {
+        Run(options, ordinal, out)();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      std::fclose(out);
+    });
+  }
+  ~OneOfSeveral() { std::free(said); }
+  OneOfSeveral(const OneOfSeveral&) = delete;
+  OneOfSeveral& operator=(const OneOfSeveral&) = delete;
+
+  const int ordinal;
+  char* said = nullptr;
+  size_t bytes = 0;
+  std::exception_ptr failure;
+  std::thread thread;
+};
+
 }  // namespace
 
 void train(const Options& options) {
-  Run run(options);  // first: what is wrong with the options needs no device
-  CHECK_CUDA(cudaSetDevice, 0);
-  run();
+  if (options.devices == 1) return Run(options, 0, stdout)();
+  std::deque<OneOfSeveral> all;
+  for (int i = 0; i < options.devices; ++i) all.emplace_back(options, i);
+  for (OneOfSeveral& each : all) each.thread.join();
+  for (const OneOfSeveral& each : all) {
+    if (each.failure != nullptr) std::rethrow_exception(each.failure);
+    std::printf("device %d\n%s", each.ordinal, each.said);
+  }
 }
 
 }  // namespace gpt

@@ -117,6 +117,35 @@ TEST(Report, JsonHasEveryCounterAndCause) {
   EXPECT_EQ(json.at("d2h_gb_per_s"), "0.000");
 }
 
+TEST(Report, TellsOfEachOfSeveralDevices) {
+  const Snapshot busy = busy_run();
+  const Snapshot idle = idle_run();
+  const DeviceFacts devices[] = {{0, "First", 24 * kGiB, 300 * kMiB, &busy},
+                                 {3, "Second", 16 * kGiB, 200 * kMiB, &idle}};
+  ReportFacts facts = some_facts();
+  facts.devices = devices;
+  JsonValues json = json_of(busy, facts);
+  EXPECT_EQ(json.at("devices.0.name"), "First");
+  EXPECT_EQ(json.at("devices.0.bytes_out"), "500000000");
+  EXPECT_EQ(json.at("devices.0.peak_bytes_with"), std::to_string(300 * kMiB));
+  EXPECT_EQ(json.at("devices.1.device"), "3");
+  EXPECT_EQ(json.at("devices.1.gpu_limit_bytes"), std::to_string(200 * kMiB));
+  EXPECT_EQ(json.at("devices.1.peak_bytes_without"), std::to_string(kMiB));
+  EXPECT_EQ(json.at("devices.1.copies_in"), "0");
+  std::string text = written([&](Sink out) { write_text_report(busy, facts, out); });
+  EXPECT_NE(
+      text.find("device 3         Second, 16 GiB; limit 200 MiB; peak 1 MiB without us, "
+                "0 B with us\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("moved out 476.84 MiB, moved in 429.15 MiB\n"), std::string::npos) << text;
+  // One is told of in the head.
+  facts.devices = std::span(devices).first(1);
+  text = written([&](Sink out) { write_text_report(busy, facts, out); });
+  EXPECT_EQ(text.find("First"), std::string::npos) << text;
+  EXPECT_NE(text.find("Some \"GPU\""), std::string::npos) << text;
+}
+
 TEST(Report, MeasuredRatesWin) {
   ReportFacts facts = some_facts();
   facts.d2h_bytes_per_s = 13.5e9;

@@ -106,6 +106,49 @@ TEST(Statistics, WhatWasRefusedDidNotFit) {
   EXPECT_FALSE(now.reason_given);
 }
 
+// Of two devices; the sum was highest when neither was.
+TEST(Statistics, PartsCountForTheWhole) {
+  auto whole = std::make_unique<Statistics>();
+  auto first = std::make_unique<Statistics>();
+  auto second = std::make_unique<Statistics>();
+  whole->start();
+  whole->add_part(*first);
+  whole->add_part(*second);
+  first->add_live(100);
+  first->remove_live(60);
+  whole->operations.add(7);
+  second->operations.add(5);
+  second->add_live(70);
+  second->remove_live(50);
+  second->add_live(60);
+  first->mapped_bytes.add(30);
+  second->mapped_bytes.add(20);
+  second->mapped_bytes.subtract(5);
+  first->moved_out(10, 10, 3);
+  second->moved_out(10, 10, 4);
+  second->waited(HostWait::slots, 9);
+  second->set_reason(Reason::host_memory_exhausted);
+  Snapshot now{};
+  whole->read(now);
+  EXPECT_EQ(now.live_bytes.now, 120u);
+  EXPECT_EQ(now.live_bytes.peak, 120u);
+  EXPECT_EQ(now.peak.bytes, 120u);
+  EXPECT_EQ(now.peak.operation, 7u);
+  EXPECT_EQ(now.mapped_bytes.now, 45u);
+  EXPECT_EQ(now.mapped_bytes.peak, 50u);
+  EXPECT_EQ(now.operations, 7u) << "one operation may have to do with both";
+  EXPECT_EQ(now.bytes_out, 20u);
+  EXPECT_EQ(whole->sum(&Statistics::copies_out), 2u);
+  EXPECT_EQ(now.waits_of(HostWait::slots).ns, 9u);
+  EXPECT_EQ(now.reason, Reason::host_memory_exhausted);
+  ASSERT_EQ(now.top_count, 1u);
+  EXPECT_EQ(now.top[0].copies_out, 2u);
+  first->read(now);
+  EXPECT_EQ(now.live_bytes.now, 40u);
+  EXPECT_EQ(now.live_bytes.peak, 100u);
+  EXPECT_EQ(now.bytes_out, 10u);
+}
+
 TEST(Statistics, CausesHaveNamesAndSentences) {
   EXPECT_EQ(name_of(HostWait::reuse_of_an_address), "reuse_of_an_address");
   EXPECT_EQ(name_of(PassThrough::capture), "capture");

@@ -44,11 +44,11 @@ TEST_F(Transfers, WritesALinePerCopy) {
   log_->set_file(pattern_.c_str());
   EXPECT_FALSE(std::filesystem::exists(pattern_));
   log_->record({1500000000, Direction::kOut, 7, 50000000, 2000000, 99});
-  log_->record({1600000000, Direction::kIn, 7, 50000000, 0, 100});
+  log_->record({1600000000, Direction::kIn, 7, 50000000, 0, 100, 3});
   EXPECT_EQ(content(),
-            "time_s,direction,buffer,bytes,gb_per_s,position\n"
-            "1.500000,out,7,50000000,25.000,99\n"
-            "1.600000,in,7,50000000,,100\n");
+            "time_s,direction,buffer,bytes,gb_per_s,position,device\n"
+            "1.500000,out,7,50000000,25.000,99,0\n"
+            "1.600000,in,7,50000000,,100,3\n");
 }
 
 TEST_F(Transfers, AFullDiskEndsTheListAndIsSaid) {
@@ -66,7 +66,7 @@ TEST_F(Transfers, AListWithoutTransfersIsEmpty) {
   log_->set_file(pattern_.c_str());
   log_->open();
   log_->open();
-  EXPECT_EQ(content(), "time_s,direction,buffer,bytes,gb_per_s,position\n");
+  EXPECT_EQ(content(), "time_s,direction,buffer,bytes,gb_per_s,position,device\n");
 }
 
 TEST_F(Transfers, WithoutAFileNothingIsDone) {
@@ -89,7 +89,7 @@ TEST_F(Transfers, LinesOfManyThreadsStayWhole) {
   std::string line;
   int count = 0;
   while (std::getline(lines, line)) {
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 5) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 6) << line;
     ++count;
   }
   EXPECT_EQ(count, 2001);

@@ -62,7 +62,7 @@ class Gradient : public testing::TestWithParam<int> {
   Device device_;
   Options options_;
   Queue queue_;
-  BackwardThread thread_;
+  BackwardThread thread_{0};
   Text text_;
   Shape shape_;
   Loader loader_;
