@@ -49,7 +49,13 @@ void Engine::context_gone() {
     extents_.take(extent);
     if (!destroy(extent, lock)) break;
   }
-  slots_.context_gone();
+  Slots::Growth growth;
+  slots_.context_gone(&growth);
+  without_mutex(lock, [&] {
+    slots_.pin(&growth);
+    return true;
+  });
+  slots_.end(&growth);
 }
 
 bool Engine::follows_streams_of(void* context) {

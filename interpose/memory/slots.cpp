@@ -123,7 +123,8 @@ void Slots::pin(Growth* growth) const {
   }
   const uint64_t bytes = growth->granules * granularity_;
   Address block = 0;
-  if (port_.allocate_pinned(growth->count * bytes, &block) != Status::kOk) return;
+  if (growth->count == 0 || port_.allocate_pinned(growth->count * bytes, &block) != Status::kOk)
+    return;
   for (uint64_t i = 0; i < growth->count; ++i) {
     Slot fresh;
     fresh.granules = growth->granules;
@@ -270,27 +271,18 @@ void Slots::put(Slot* slot, const Fence& fence) {
   list(slot->granules).push_back(slot);
 }
 
-// Allocations of the process's, which outlive a context.
-void Slots::give_all_back() {
-  for (OwnDeque<Slot*>& slots : free_) {
-    for (size_t left = slots.size(); left > 0; --left) {
-      Slot* slot = slots.front();
-      slots.pop_front();
-      const uint64_t bytes = slot->granules * granularity_;
-      free_granules_ -= slot->granules;
-      pinned_ -= bytes;
-      if (share_ != nullptr) share_->give(bytes);
-      if (port_.unmap(slot->home, bytes) == Status::kOk) {
-        port_.release(slot->handle);
-        slot->handle = 0;
-      }
-      gave_back(slot);
+// Those that can be shown are the process's, and outlive the context.
+void Slots::context_gone(Growth* growth) {
+  if (mappable_) {
+    for (OwnDeque<Slot*>& slots : free_) {
+      growth->back.insert(growth->back.end(), slots.begin(), slots.end());
+      slots.clear();
     }
+    pinned_ -= free_bytes();
+    if (share_ != nullptr) share_->give(free_bytes());
+    free_granules_ = 0;
+    return;
   }
-}
-
-void Slots::context_gone() {
-  if (mappable_) return give_all_back();
   for (OwnDeque<Slot*>& slots : free_) {
     for (Slot* slot : slots) {
       slot->~Slot();

@@ -58,8 +58,9 @@ class Slots {
   // Whether take() would have had a slot, had the work on free slots of other sizes passed; waiting
   // for `fence` helps.
   bool blocked(Fence* fence);
-  // Pinned blocks died with their context. No slot is in use.
-  void context_gone();
+  // Pinned blocks died with their context. No slot is in use. What is to be given back to the
+  // system is left to pin() and end().
+  void context_gone(Growth* growth);
 
   uint64_t pinned_bytes() const { return pinned_; }
   uint64_t free_bytes() const { return free_granules_ * granularity_; }  // the reserve included
@@ -85,7 +86,6 @@ class Slots {
   void make_way(uint64_t bytes, OwnVector<Slot*>* back);
   bool make_one(Growth* growth, Address home) const;
   void gave_back(Slot* slot);
-  void give_all_back();
   bool cut(uint32_t granules);
   bool join(uint32_t granules);
   bool room_for(uint64_t bytes) const { return pinned_ + bytes <= limit_; }
