@@ -103,8 +103,10 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
 }
 
 void Engine::order_behind_fill(Buffer& buffer, StreamIndex stream) {
+  // Who goes first may have claimed it since it was found at home (claim_all).
   const BufferState state = buffer.state.load(std::memory_order_relaxed);
-  if (state != BufferState::kResident && buffer.in_place == 0) return;
+  if (state != BufferState::kResident && state != BufferState::kMoving && buffer.in_place == 0)
+    return;
   if (bit_set(buffer.waited.load(std::memory_order_relaxed), stream)) return;
   if (holds(Clause::kUserWaitsFill)) streams_.wait(stream, buffer.fill);
   const uint64_t bits = holds(Clause::kEachStreamWaitsFill)

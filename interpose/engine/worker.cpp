@@ -3,6 +3,7 @@
 // show the host copy then. The worker only asks events that hooks have recorded; it never touches a
 // stream of the program's.
 
+#include <algorithm>
 #include <chrono>
 
 #include "interpose/engine/engine.h"
@@ -124,15 +125,13 @@ void Engine::stop_worker() {
 }
 
 void Engine::wait_not_busy(Buffer& buffer, Lock& lock) {
-  while (buffer.in_place != 0 && holds(Clause::kInPlaceStays)) look_again(lock);
-  for (size_t i = 0; i < buffer.pieces.size();) {
-    if (buffer.pieces[i].busy) {
-      look_again(lock);
-      i = 0;
-    } else {
-      ++i;
-    }
-  }
+  // Each time all of it: who was at a piece may use it in place when he is done.
+  const auto busy = [&] {
+    return (buffer.in_place != 0 && holds(Clause::kInPlaceStays)) ||
+           std::any_of(buffer.pieces.begin(), buffer.pieces.end(),
+                       [](const Piece& piece) { return piece.busy; });
+  };
+  while (busy()) look_again(lock);
 }
 
 void Engine::collect() {
