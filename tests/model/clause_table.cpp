@@ -100,6 +100,23 @@ Program each_wants_more() {
       {op(1, {update(b), update(d)})}, 4));
 }
 
+// An op has found one buffer at home and fetches another, when a thread that has waited often
+// claims the first.
+Program claimed_meanwhile() {
+  Program made = served(two(
+      unmapped(script("claimed meanwhile", {.device = 2, .largest = 1, .grace = 0},
+                      {allocate(a, 1), allocate(e, 1), op(0, {write(a)}), op(0, {write(e)}),
+                       idle(0), allocate(b, 1), allocate(c, 1), op(0, {write(b)}),
+                       op(0, {write(c)}), idle(0), run_all()},
+                      {op(0, {update(b), update(c)}), op(0, {update(b), update(c)}), allocate(d, 1),
+                       release(c, 0), op(0, {write(d), read(a)}), op(0, {read(b)})})),
+      {op(1, {read(e)})}, 3));
+  made.settings.patience = 1000;
+  made.bounds.worker = 0;
+  made.bounds.states = 400'000;
+  return made;
+}
+
 Program comes_home_meanwhile() {
   Program made = two(script("comes home meanwhile", {.device = 4},
                             {allocate(a, 2), op(0, {write(a)}), op(0, {update(a)}), allocate(b, 4),
@@ -124,6 +141,7 @@ std::vector<NeededBy> scripts() {
   const Sizes four{.device = 4};
   const Sizes ones{.device = 2, .largest = 1};
   return {
+      {Clause::kUserWaitsFill, "UserWaitsFill", claimed_meanwhile()},
       {Clause::kFillInLeave, "FillInLeave",
        only(
            script("leaves while it returns", {.device = 4, .largest = 1},
