@@ -133,10 +133,9 @@ TEST(Report, TellsOfEachOfSeveralDevices) {
   EXPECT_EQ(json.at("devices.1.peak_bytes_without"), std::to_string(kMiB));
   EXPECT_EQ(json.at("devices.1.copies_in"), "0");
   std::string text = written([&](Sink out) { write_text_report(busy, facts, out); });
-  EXPECT_NE(
-      text.find("device 3         Second, 16 GiB; limit 200 MiB; peak 1 MiB without us, "
-                "0 B with us\n"),
-      std::string::npos)
+  EXPECT_NE(text.find("device 3         Second, 16 GiB; limit 200 MiB; peak 1 MiB without us, "
+                      "0 B with us\n"),
+            std::string::npos)
       << text;
   EXPECT_NE(text.find("moved out 476.84 MiB, moved in 429.15 MiB\n"), std::string::npos) << text;
   // One is told of in the head.
