@@ -5,6 +5,21 @@
 
 namespace offload {
 
+namespace {
+// Adds to a sum of what is under way, as long as it lives.
+class Counted {
+ public:
+  Counted(uint64_t& sum, uint64_t granules) : sum_(sum), granules_(granules) { sum_ += granules_; }
+  ~Counted() { sum_ -= granules_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  uint64_t& sum_;
+  const uint64_t granules_;
+};
+}  // namespace
+
 Status Engine::allocate(uint64_t bytes, ThreadPins* pins, Address* out) {
   return allocate_on(bytes, kNoStream, pins, out);
 }
@@ -77,10 +92,11 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
     const uint32_t granules =
         Slabs::slab_granules(block_bytes, config_.granularity, extents_.largest());
     OwnVector<Extent*> extents;
-    if (!leaves_reserve(granules) || !leaves_room_to_swap(granules) ||
-        !take_extents(granules, pins, lock, &extents)) {
-      return Status::kOutOfMemory;
-    }
+    const Room room = may_grow(granules, true, lock);
+    if (room == Room::kWaited) continue;
+    if (room == Room::kNone) return Status::kOutOfMemory;
+    const Counted counted(slabs_to_come_, granules);
+    if (!take_extents(granules, pins, lock, &extents)) return Status::kOutOfMemory;
     Fence fence;
     for (const Extent* extent : extents) fence.add(extent->fence);
     const Address address = window_.take(granules);
@@ -152,7 +168,9 @@ Status Engine::allocate_large(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   const uint64_t needed = (bytes + config_.granularity - 1) / config_.granularity;
   const auto granules = static_cast<uint32_t>(needed);
 
-  if (!leaves_reserve(granules)) return Status::kOutOfMemory;
+  Room room = Room::kWaited;
+  while (room == Room::kWaited) room = may_grow(granules, false, lock);
+  if (room == Room::kNone) return Status::kOutOfMemory;
   Buffer* buffer = parking_.take(
       granules, [&](const Buffer& parked) { return usable_now(parked.parked, stream); });
   if (buffer != nullptr && holds(Clause::kFlagKeepsParked) && streams_.external_wait_pending() &&

@@ -54,6 +54,7 @@ enum class Clause {
   kRestoreReserve,        // slots are kept for evictions that a restore needs
   kAllocationReserve,     // new memory leaves as much free, on device and host together
   kRoomToSwap,            // what never moves leaves room for the largest buffer
+  kGrowthCounts,          // for both: what other threads are about to get counts, too
   kPinsDroppedToWait,     // a thread that waits for room holds no pins
   kLineInTurn,            // those who wait are served one after another
   kDroppedPinsCount,      // who found a victim pinned looks again, though nobody pins it by now

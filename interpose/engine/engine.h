@@ -262,8 +262,9 @@ class Engine {
   bool unshow(Extent* extent, Lock& lock);
   Extent* take_pooled(uint32_t granules);
   Extent* take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Status* status);
-  bool leaves_reserve(uint32_t granules) const;
-  bool leaves_room_to_swap(uint32_t granules) const;
+  bool leaves_reserve(uint64_t granules) const;
+  bool leaves_room_to_swap(uint64_t granules) const;
+  Room may_grow(uint32_t granules, bool for_slab, Lock& lock);
   bool take_extents(uint32_t granules, ThreadPins* pins, Lock& lock, OwnVector<Extent*>* out);
   void put_back(Extent* extent, const Fence& fence);
   bool reclaim_parked(const Buffer* only);  // null: the oldest
@@ -395,6 +396,8 @@ class Engine {
   uint64_t let_go_ = 0;  // how often the mutex was let go in the midst of something
   uint32_t calls_under_way_ = 0;  // without_mutex
   uint64_t gathered_ = 0;         // granules that threads hold which look for more
+  uint64_t sought_ = 0;           // granules for new memory that threads still look for
+  uint64_t slabs_to_come_ = 0;    // granules of slabs that threads are about to make
   uint64_t leaving_bytes_ = 0;
   uint64_t rehearsed_away_ = 0;  // bytes that would be in host memory
   uint64_t next_id_ = 1;

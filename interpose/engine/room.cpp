@@ -29,19 +29,17 @@ Extent* Engine::take_pooled(uint32_t granules) {
 
 // Whether new memory of this size leaves enough free, on the device or the host, to swap any piece
 // in that is away (Slots: the reserve).
-bool Engine::leaves_reserve(uint32_t granules) const {
+bool Engine::leaves_reserve(uint64_t granules) const {
   if (!holds(Clause::kAllocationReserve) || slots_.used_bytes() == 0) return true;
   const uint64_t bytes = granules * config_.granularity + slots_.reserve_bytes();
   const uint64_t capacity = extents_.capacity_bytes();
   const uint64_t device = capacity - std::min(capacity, owned_bytes());
-  if (device + slots_.available_bytes() >= bytes) return true;
-  statistics_.set_reason(Reason::host_memory_exhausted);
-  return false;
+  return device + slots_.available_bytes() >= bytes;
 }
 
 // Whether memory that will never move leaves enough that moves for the largest buffer to be on the
 // device, once buffers are away. Without it nothing that is away could come home.
-bool Engine::leaves_room_to_swap(uint32_t granules) const {
+bool Engine::leaves_room_to_swap(uint64_t granules) const {
   if (!holds(Clause::kRoomToSwap) || slots_.used_bytes() == 0) return true;
   uint64_t stays = slabs_.granules() + granules;
   uint64_t largest = 0;
@@ -53,13 +51,33 @@ bool Engine::leaves_room_to_swap(uint32_t granules) const {
   return (stays + largest) * config_.granularity <= extents_.capacity_bytes();
 }
 
+// Whether new memory may be made. Between that and its making the mutex is let go: what others are
+// about to get counts as theirs, and who would be refused for that alone waits for how it ends.
+Engine::Room Engine::may_grow(uint32_t granules, bool for_slab, Lock& lock) {
+  const auto leaves_enough = [&](uint64_t sought, uint64_t slabs) {
+    return leaves_reserve(granules + sought) &&
+           (!for_slab || leaves_room_to_swap(granules + slabs));
+  };
+  if (leaves_enough(holds(Clause::kGrowthCounts) ? sought_ : 0,
+                    holds(Clause::kGrowthCounts) ? slabs_to_come_ : 0))
+    return Room::kMade;
+  if (leaves_enough(0, 0)) {
+    look_again(lock);
+    return Room::kWaited;
+  }
+  if (!leaves_reserve(granules)) statistics_.set_reason(Reason::host_memory_exhausted);
+  return Room::kNone;
+}
+
 // `granules` in as few extents as can be had. On failure nothing is held.
 bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
                           OwnVector<Extent*>* out) {
   uint32_t left = granules;
+  sought_ += granules;
   const auto drop_all = [&] {
     for (Extent* held : *out) put_back(held, held->fence);
     gathered_ -= granules - left;
+    sought_ += granules - left;
     left = granules;
     out->clear();
   };
@@ -79,12 +97,16 @@ bool Engine::take_extents(uint32_t granules, ThreadPins* pins, Lock& lock,
       out->push_back(extent);
       left -= extent->granules;
       gathered_ += extent->granules;
+      sought_ -= extent->granules;
       continue;
     }
     if (make_room(left, pins, false, lock) != Room::kNone) continue;
     drop_all();
     // Two threads that each hold a part of what there is: one lets go for the other.
-    if (gathered_ == 0 || pins == nullptr || !another_turn(*pins)) return false;
+    if (gathered_ == 0 || pins == nullptr || !another_turn(*pins)) {
+      sought_ -= granules;
+      return false;
+    }
     look_again(lock);
   }
   gathered_ -= granules;

@@ -14,6 +14,7 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   StreamIndex index = kNoStream;
   for (StreamIndex i = 2; i < count_ && index == kNoStream; ++i) {
     if (!state(i).live && state(i).marks.empty() && !state(i).external_pending &&
+        state(i).opening == 0 &&
         state(i).passed >= state(i).position.load(std::memory_order_relaxed)) {
       index = i;  // positions go on from where the former stream ended, so old points stay passed
     }
@@ -309,10 +310,15 @@ void Streams::thaw(StreamIndex stream) {
 
 void Streams::external_wait_begin(StreamIndex stream) {
   if (holds(Clause::kFlagLeavesEvent)) mark(stream, true);
+  ++state(stream).opening;
+  ++opening_;
 }
 
 void Streams::external_wait_end(StreamIndex stream) {
   State& at = state(stream);
+  if (at.opening == 0) return;  // its context died meanwhile
+  --at.opening;
+  --opening_;
   if (!at.external_pending) ++external_pending_;
   at.external_pending = true;
   record_external(at);
@@ -327,7 +333,7 @@ bool Streams::record_external(State& at) {
 }
 
 bool Streams::external_wait_pending() {
-  if (external_pending_ == 0) return false;
+  if (external_pending_ == 0) return opening_ != 0;
   for (StreamIndex i = 2; i < count_; ++i) {
     State& at = state(i);
     if (!at.external_pending) continue;
@@ -338,7 +344,7 @@ bool Streams::external_wait_pending() {
     at.external_pending = false;
     --external_pending_;
   }
-  return external_pending_ != 0;
+  return external_pending_ != 0 || opening_ != 0;
 }
 
 Event Streams::timed_event(StreamIndex stream) {
@@ -383,6 +389,8 @@ void Streams::forget_stream(State& at) {
   at.live = false;
   at.external = nullptr;
   if (at.external_pending) --external_pending_;
+  opening_ -= at.opening;
+  at.opening = 0;
   at.external_pending = false;
   if (at.frozen) frozen_.fetch_sub(1, std::memory_order_relaxed);
   at.frozen = false;

@@ -128,7 +128,8 @@ class Streams {
   bool frozen(StreamIndex stream) const { return state(stream).frozen; }
   uint32_t frozen_count() const { return frozen_.load(std::memory_order_relaxed); }
 
-  // Rule G. Between begin and end the op that waits for the host is forwarded.
+  // Rule G. Between begin and end the op that waits for the host is forwarded; from begin on it
+  // counts as pending.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
   bool external_wait_pending();
@@ -180,6 +181,7 @@ class Streams {
     uint64_t knows(StreamIndex stream) const { return stream < known.size() ? known[stream] : 0; }
     Event external = nullptr;  // recorded behind an external wait, and reused
     bool external_pending = false;
+    uint32_t opening = 0;  // such ops that are being forwarded
     bool external_recorded = false;
     bool frozen = false;
     Fence owed;  // frozen: what it waits for once it no longer is
@@ -217,6 +219,7 @@ class Streams {
   OwnVector<EventPool*> pools_;
   OwnDeque<Exposed> exposed_;
   uint32_t external_pending_ = 0;
+  uint32_t opening_ = 0;
   std::atomic<uint32_t> frozen_{0};
 };
 

@@ -151,7 +151,7 @@ class Operation {
   // several_devices.cpp
   void look_at_all(Session& second);
   Session* other_owner(CUdeviceptr address);
-  bool find_streams(CUstream stream, bool per_thread, uint32_t* naming);
+  bool find_streams(CUstream stream, bool per_thread);
   CUresult begin_each();
   CUresult begin_on_several(CUstream stream, bool per_thread);
   CUresult end_on_several(CUresult result);

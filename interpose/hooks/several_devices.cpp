@@ -3,45 +3,16 @@
 // at home and pinned before it is forwarded, its stream waits in each engine for what fills it, and
 // each engine notes its use.
 //
-// No two threads wait for each other in two engines. Who names memory of one device pins it in one
-// engine, and drops it to wait there. Who names memory of several holds the pins of one while he
-// waits in the next, and so only one thread at a time begins such an operation: whom he waits for
-// either drops his pins to wait, too, or has begun and is about to be forwarded.
+// No two threads wait for each other in two engines: all begin in them in one order, that of the
+// list of sessions. Who waits in one drops its pins there, and holds what it has pinned in earlier
+// ones only; whom it waits for has begun in all and is about to be forwarded, or waits in a later
+// one.
 
 #include <cstring>
-#include <mutex>
 
 #include "interpose/hooks/operation.h"
-#include "interpose/life/not_cancelled.h"
 
 namespace offload {
-namespace {
-
-constinit std::mutex turn;
-
-// Held while an operation begins that names memory of several devices, across waits of the host:
-// nobody else needs it, and whom those waits are for does not take it. A signal handler that ends
-// the process may have interrupted such an operation of its own thread.
-class Turn : private NotCancelled {
- public:
-  explicit Turn(bool needed) : taken_(needed && !this_thread.takes_turn) {
-    if (!taken_) return;
-    this_thread.takes_turn = true;
-    turn.lock();
-  }
-  ~Turn() {
-    if (!taken_) return;
-    turn.unlock();
-    this_thread.takes_turn = false;
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  const bool taken_;
-};
-
-}  // namespace
 
 void Operation::look_at_all(Session& second) {
   unusual_ = true;
@@ -59,7 +30,7 @@ Session* Operation::other_owner(CUdeviceptr address) {
 
 // What the stream is to each engine. One that waits for what the host does later may be waited for
 // by streams of any device, so each is told. False: it is one too many for one of them.
-bool Operation::find_streams(CUstream stream, bool per_thread, uint32_t* naming) {
+bool Operation::find_streams(CUstream stream, bool per_thread) {
   bool all = true;
   for (uint32_t i = 0; i < count_; ++i) {
     Part& part = parts_[i];
@@ -68,7 +39,6 @@ bool Operation::find_streams(CUstream stream, bool per_thread, uint32_t* naming)
       part.stream = part.session->follow(stream, per_thread);
     all = all && (part.stream != kUncountedStream || !(part.used || waits_));
     if (!is_followed(part.stream)) part.pins->clear();
-    *naming += part.pins->collected != 0 ? 1 : 0;
   }
   return all;
 }
@@ -92,17 +62,13 @@ CUresult Operation::begin_each() {
 
 CUresult Operation::begin_on_several(CUstream stream, bool per_thread) {
   if (const CUresult refused = expect_table(table_); refused != CUDA_SUCCESS) return refused;
-  uint32_t naming = 0;
-  if (!find_streams(stream, per_thread, &naming)) {
+  if (!find_streams(stream, per_thread)) {
     drop();
     give_up(Reason::too_many_streams,
             "the program has more streams at once than liboffload can follow");
     return CUDA_SUCCESS;
   }
-  {
-    const Turn mine(naming > 1);
-    if (const CUresult refused = begin_each(); refused != CUDA_SUCCESS) return refused;
-  }
+  if (const CUresult refused = begin_each(); refused != CUDA_SUCCESS) return refused;
   if (table_.bytes != 0) table_copied(table_);
   for (uint32_t i = 0; i < count_ && waits_; ++i) {
     if (is_followed(parts_[i].stream))

@@ -33,7 +33,6 @@ struct ThreadState {
   bool inside = false;          // in our own call of the driver: hooks forward
   bool relaxed = false;         // its capture mode is relaxed, by us
   bool safe_calls_only = true;  // its capture mode, as the program set it, is the global one
-  bool takes_turn = false;      // begins an operation that names memory of several devices
 
   bool context_known = false;  // `context` is what is current on this thread
   void* context = nullptr;

@@ -2,6 +2,7 @@
 // What goes from one device to the other in ways of its own: threads that name memory of both while
 // others name memory of one, graphs, tables of pointers, flags, copies of rectangles.
 
+#include <atomic>
 #include <thread>
 
 #include "tests/clients/several.h"
@@ -66,6 +67,47 @@ void crossed_threads(Client& client) {
   client.disperse(here);
   enter(other);
   other.disperse(there);
+}
+
+// Each of two threads uses a buffer of its own device with one of the other's, at the same moment,
+// and each device has room for one buffer: whoever began with half of what he needs, while the
+// other has the other half, would wait for ever.
+void crossed_halves(Client& client) {
+  constexpr uint32_t kRounds = 200;
+  Client other = neighbour(client);
+  Client* const clients[] = {&client, &other};
+  std::vector<CUdeviceptr> buffers[2];
+  for (int at = 0; at < 2; ++at) {
+    enter(*clients[at]);
+    buffers[at] = clients[at]->crowd(3);
+    CHECK_CUDA(clients[at]->cuda.cuCtxSynchronize());
+  }
+  std::atomic<uint32_t> arrived{0};
+  std::vector<std::thread> threads;
+  for (int at = 0; at < 2; ++at) {
+    threads.emplace_back([&, at] {
+      Client own = *clients[at];
+      enter(own);
+      own.stream = new_stream(own);
+      for (uint32_t i = 0; i < kRounds; ++i) {
+        own.mix(buffers[at][0], buffers[at][0]);
+        ++arrived;
+        while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();
+        own.mix(buffers[at][0], buffers[1 - at][1 + i % 2]);
+      }
+      std::vector<uint32_t> wanted = filled(0);
+      for (uint32_t i = 0; i < kRounds; ++i) {
+        mix_on_host(wanted, std::vector<uint32_t>(wanted));
+        mix_on_host(wanted, filled(1000 * (1 + i % 2)));
+      }
+      own.expect(buffers[at][0], wanted);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int at = 0; at < 2; ++at) {
+    enter(*clients[at]);
+    clients[at]->disperse(buffers[at]);
+  }
 }
 
 // A graph whose nodes name memory of both, launched while all else leaves and comes back; some of
@@ -229,6 +271,7 @@ void unknown_entry_on_devices(Client& client) {
 
 const std::vector<Scenario> kCrossingScenarios = {
     {"crossed-threads", &crossed_threads},
+    {"crossed-halves", &crossed_halves},
     {"graph-over-devices", &graph_over_devices},
     {"table-of-other-device", &table_of_other_device},
     {"flag-on-other-device", &flag_on_other_device},

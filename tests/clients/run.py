@@ -43,7 +43,7 @@ EXPECTED = {
         name: {"environment": {"SIMGPU_DEVICES": "2"}, "holds": BOTH_MOVED}
         for name in (
             "devices-in-turn", "devices-in-threads", "two-devices", "two-devices-two-threads", "peer-copies",
-            "device-reset", "stream-ordered-on-devices", "crossed-threads", "graph-over-devices",
+            "device-reset", "stream-ordered-on-devices", "crossed-threads", "crossed-halves", "graph-over-devices",
             "table-of-other-device",
         )
     },

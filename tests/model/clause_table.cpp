@@ -117,6 +117,19 @@ Program claimed_meanwhile() {
   return made;
 }
 
+// Two threads need a slab each, and one more leaves room for what is away.
+Program slabs_at_once() {
+  Program made = two(unmapped(script("slabs at once", {.device = 2, .largest = 1, .grace = 0},
+                                     {allocate(a, 1), op(0, {write(a)}), allocate(b, 1),
+                                      op(0, {write(b)}), idle(0), allocate(e, 1, 0),
+                                      op(0, {write(e)}), release(e, 0), idle(0), run_all(), trim()},
+                                     {allocate(c, 0), op(0, {read(a)})})),
+                     {allocate(d, 0)}, 2);
+  made.settings.patience = 50;
+  made.bounds.worker = false;
+  return made;
+}
+
 Program comes_home_meanwhile() {
   Program made = two(script("comes home meanwhile", {.device = 4},
                             {allocate(a, 2), op(0, {write(a)}), op(0, {update(a)}), allocate(b, 4),
@@ -324,6 +337,7 @@ std::vector<NeededBy> scripts() {
                         op(0, {write(b)}), idle(0), idle(0)},
                        {allocate(c, 0), allocate(d, 0), allocate(e, 0), op(0, {update(a)}),
                         op(0, {update(b)})}))},
+      {Clause::kGrowthCounts, "GrowthCounts", slabs_at_once()},
       {Clause::kSlotShownAfterCopied, "SlotShownAfterCopied",
        script("a stray reads the slot", {.device = 2},
               {allocate(a, 2), op(0, {write(a)}), idle(0), idle(0)},

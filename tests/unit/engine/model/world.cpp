@@ -316,13 +316,14 @@ void World::idle(int stream_number, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) op(stream_number, {});
 }
 
-void World::wait_for_flag(int stream_number, int flag) {
+void World::wait_for_flag(int stream_number, int flag, const std::function<void()>& meanwhile) {
   const StreamIndex index = index_of(stream_number);
   engine->external_wait_begin(index);
   Item item;
   item.flag = flag;
   port.submit(*stream(stream_number).queue, std::move(item));
   ++stream(stream_number).submitted;
+  if (meanwhile) meanwhile();
   engine->external_wait_end(index);
   step();
 }

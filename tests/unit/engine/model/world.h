@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -108,8 +109,9 @@ class World {
   // `waiter` waits for all that `stream` was given so far (an event of the program's).
   void join(int waiter, int stream);
   void synchronize(int stream);
-  // An op that waits for the host to set `flag`, as the hooks tell it.
-  void wait_for_flag(int stream, int flag);
+  // An op that waits for the host to set `flag`, as the hooks tell it; `meanwhile`: what another
+  // thread does once the driver has it, before they tell.
+  void wait_for_flag(int stream, int flag, const std::function<void()>& meanwhile = {});
   // A copy from the host that writes the addresses of `named` into a table, as the hooks tell it.
   void copy_table(int stream, int table, const std::vector<int>& named);
   // The stream captures, and nothing of the engine's may touch it, until it no longer does.
