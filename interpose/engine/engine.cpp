@@ -90,6 +90,23 @@ void Engine::external_wait_end(StreamIndex stream) {
   streams_.external_wait_end(stream);
 }
 
+OwnVector<Engine::Waiting> Engine::external_waits() {
+  const Lock lock(mutex_);
+  OwnVector<Waiting> waiting;
+  if (!streams_.external_wait_pending()) return waiting;
+  for (StreamIndex each = 2; each < streams_.count(); ++each) {
+    if (streams_.waits_externally(each))
+      waiting.push_back({streams_.native(each), streams_.id(each), streams_.per_thread(each)});
+  }
+  return waiting;
+}
+
+void Engine::external_wait_before(const Waiting& waiting) {
+  const StreamIndex index = stream(waiting.native, waiting.id, waiting.per_thread);
+  const Lock lock(mutex_);
+  if (index != kNoStream) streams_.external_wait_before(index);
+}
+
 bool Engine::describe(Address address, AllocationInfo* out) {
   if (!owns(address)) return false;
   const Lock lock(mutex_);

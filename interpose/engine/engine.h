@@ -63,6 +63,15 @@ class Engine {
   // semaphores, host functions): before it is forwarded, and after.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
+  // The streams that stand behind such an op, for the engine of a device that is used from now on,
+  // which is told before it is used.
+  struct Waiting {
+    NativeStream native;
+    uint64_t id;
+    bool per_thread;
+  };
+  OwnVector<Waiting> external_waits();
+  void external_wait_before(const Waiting& waiting);
 
   // Around a capture: before the driver is asked to begin it (or to let the stream join one), and
   // when the stream no longer captures. In between nothing of ours is recorded there and it is not

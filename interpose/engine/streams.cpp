@@ -125,6 +125,7 @@ Point Streams::now(StreamIndex stream) const {
 void Streams::mark(StreamIndex stream, bool by_owner) {
   State& at = state(stream);
   if (!at.live || (at.per_thread && !by_owner)) return;
+  if (at.external_pending && !at.external_recorded && !at.frozen) record_external(at);
   // Read before the record, and ops first: an op that another thread submits meanwhile counts for
   // neither, or for the position alone.
   const uint64_t op = ops();
@@ -322,6 +323,15 @@ void Streams::external_wait_end(StreamIndex stream) {
   if (!at.external_pending) ++external_pending_;
   at.external_pending = true;
   record_external(at);
+}
+
+// The event of a per-thread stream is left to its owner.
+void Streams::external_wait_before(StreamIndex stream) {
+  State& at = state(stream);
+  if (at.external_pending) return;
+  ++external_pending_;
+  at.external_pending = true;
+  at.external_recorded = false;
 }
 
 // Without an event the wait counts as pending; it is tried again whenever somebody asks.

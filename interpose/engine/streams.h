@@ -133,6 +133,12 @@ class Streams {
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
   bool external_wait_pending();
+  // Such an op was forwarded before this engine was there, as another one says.
+  void external_wait_before(StreamIndex stream);
+  bool waits_externally(StreamIndex stream) const {
+    return state(stream).live && state(stream).external_pending;
+  }
+  uint64_t id(StreamIndex stream) const { return state(stream).id; }
 
   // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up
   // when they pass.

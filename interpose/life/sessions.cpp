@@ -86,6 +86,18 @@ bool unlink(const Session& gone) {
   return false;
 }
 
+// What waits for the host on a stream of another device: streams of this one may stand behind it.
+void tell_of_waits(Session& made) {
+  const RelaxedCapture relaxed;
+  for_each_session([&made](Session& each) {
+    if (&each == &made) return;
+    this_thread.inside = true;
+    for (const Engine::Waiting& waiting : each.engine.external_waits())
+      made.engine.external_wait_before(waiting);
+    this_thread.inside = false;
+  });
+}
+
 Session* make_in_current(CUcontext context) {
   const NotCancelled not_cancelled;
   const std::lock_guard lock(making);
@@ -108,6 +120,7 @@ Session* make_in_current(CUcontext context) {
   end_session_at_exit();
   if (forwarding.load(std::memory_order_relaxed)) return nullptr;
   link(*made);
+  tell_of_waits(*made);
   catch_up();
   return made;
 }

@@ -39,6 +39,7 @@ EXPECTED = {
     "answers-by-device": {"environment": {"SIMGPU_DEVICES": "2"}},
     "freed-from-other-device": {"environment": {"SIMGPU_DEVICES": "2"}},
     "flag-on-other-device": {"environment": {"SIMGPU_DEVICES": "2"}, "holds": ["devices[1]['copies_out'] > 0"]},
+    "flag-before-device": {"environment": {"SIMGPU_DEVICES": "2"}, "holds": ["devices[1]['copies_out'] > 0"]},
     **{
         name: {"environment": {"SIMGPU_DEVICES": "2"}, "holds": BOTH_MOVED}
         for name in (
