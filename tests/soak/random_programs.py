@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-TIMEOUT_S = 600
+TIMEOUT_S = 1800  # the simulated GPU finds out sooner about what hangs
 GROWTH_KIB = 12 << 10  # the simulated GPU's own comes and goes
 LONG_EVERY = 50
 
