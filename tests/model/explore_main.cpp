@@ -33,6 +33,15 @@ int play_clause(const std::string& name) {
   return 2;
 }
 
+bool is_option(const std::string& word) {
+  for (const char* each :
+       {"--set", "--every", "--seconds", "--states", "--index", "--longer", "--clauses", "--wander",
+        "--seed", "--without", "--clause", "--first", "--trace", "--choices"}) {
+    if (word == each) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -49,8 +58,15 @@ int main(int count, char** words) {
   bool clauses = false;
   double wander = 0;
   uint64_t seed = 1;
-  for (int i = 1; i + 1 < count; i += 2) {
+  for (int i = 1; i < count; i += 2) {
     const std::string option = words[i];
+    if (!is_option(option) || i + 1 == count) {
+      std::fprintf(
+          stderr,
+          "engine_explorer: %s: see tests/model/README.md for the options, each with a value\n",
+          words[i]);
+      return 2;
+    }
     const char* value = words[i + 1];
     if (option == "--set") set = value;
     if (option == "--every") every = std::strtoull(value, nullptr, 10);

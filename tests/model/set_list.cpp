@@ -392,6 +392,23 @@ std::vector<ProgramSet> two_threads() {
                  {op(1, {update(b)}), op(1, {update(b), update(a)}), allocate(d, 4, 1), release(d),
                   op(1, {update(d)}), trim()},
                  2});
+  all.push_back({"threads-in-place",
+                 "each names more than is left, and a call fails",
+                 with(full(3),
+                      [](Program& p) {
+                        p.bounds.failures = 1;
+                        p.settings.piece_granules = 1;
+                        p.settings.patience = 1000;
+                        p.prologue = {allocate(a, 1),    op(0, {write(a)}), allocate(b, 1),
+                                      op(1, {write(b)}), idle(0),           allocate(c, 1),
+                                      op(1, {write(c)}), allocate(d, 2),    op(0, {write(d)}),
+                                      run_all()};
+                      }),
+                 {op(0, {read(b)}), op(0, {update(a), update(c)}), op(0, {read(d)}),
+                  op(0, {update(d), read(b)}), release(d, 0), op(0, {update(e)})},
+                 {allocate(e, 1, 1), op(1, {update(c)}), op(1, {write(c), read(b)}), press(b),
+                  press(c), op(1, {read(d), update(b)}), release(c, 1), op(1, {write(e)})},
+                 2});
   const auto served = [](Program& p) {
     p.refuses = false;
     p.settings.evicted = EvictedShows::kNothing;
