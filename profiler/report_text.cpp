@@ -72,14 +72,19 @@ void write_peaks(const Snapshot& s, const ReportFacts& facts, Sink out) {
   line(out, "peak without us", "%s of live buffers, at operation %llu (%s)",
        format_size(s.live_bytes.peak).c_str(), Number{s.peak.operation},
        format_seconds(s.peak.time_ns).c_str());
-  char saved[64] = "";
+  char difference[128] = "";
   if (s.live_bytes.peak > s.mapped_bytes.peak) {
     double part =
         1 - static_cast<double>(s.mapped_bytes.peak) / static_cast<double>(s.live_bytes.peak);
-    std::snprintf(saved, sizeof saved, ", %s less", format_percent(part).c_str());
+    std::snprintf(difference, sizeof difference, ", %s less", format_percent(part).c_str());
+  } else if (s.live_bytes.peak < s.mapped_bytes.peak) {
+    // Without the reason it reads as if liboffload cost memory that was needed.
+    std::snprintf(difference, sizeof difference,
+                  ", %s more: whole pages, and what is kept for the next request",
+                  format_size(s.mapped_bytes.peak - s.live_bytes.peak).c_str());
   }
   line(out, "peak with us", "%s of device memory mapped%s",
-       format_size(s.mapped_bytes.peak).c_str(), saved);
+       format_size(s.mapped_bytes.peak).c_str(), difference);
   line(out, "rounding waste", "%s at the peak; %s more were kept for later",
        format_size(s.peak.rounding_waste_bytes).c_str(), format_size(s.peak.spare_bytes).c_str());
   line(out, "host memory", "%s at most, of %s allowed", format_size(s.host_bytes.peak).c_str(),

@@ -4,11 +4,14 @@
 
   bench.py --build DIR [--json FILE] [--quick]
 
-Times are processor time (user and system) on the simulated GPU, whose own work is in both sides of the ratio. liboffload's allocator takes the
-place of the simulated driver's pool, which is slower, so a ratio below 1 says nothing of a real one. A target that is missed
-is said, and is no failure: exit status 1 means that something could not be measured. 77: PyTorch is not there (make torch)."""
+What a step costs is counted in instructions, by valgrind (instructions.py), and taken as processor time (user and system) as well, on the
+simulated GPU. liboffload's allocator takes the place of the simulated driver's pool, which is slower, so the ratio of processor times may be
+below 1; the ratio of instructions takes driver and device to do the same with liboffload as without. A target that is missed is said,
+and is no failure: exit status 1 means that something could not be measured. It takes some 6 minutes of processor time. 77: PyTorch is not
+there (make torch)."""
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -17,26 +20,13 @@ import subprocess
 import sys
 import tempfile
 
-from phantoms import phantoms
+import instructions
+from measures import MEASURES
+from phantoms import named_share, phantoms
 from rig import ROOT, SKIPPED, Rig, clean_environment, is_there
 
-# Name: unit, target (at most), what it is.
-MEASURES = {
-    "torch_fits_time_ratio": ("ratio", 1.03, "a step that fits, with liboffload against without"),
-    "torch_added_ns_per_call": ("ns", None, "the same as a difference, by operation, allocation and free; negative where the pool makes up for it"),
-    "torch_launches_per_step": ("count", None, "kernel launches"),
-    "torch_allocations_per_step": ("count", None, "allocations"),
-    "torch_names_per_launch": ("count", None, "buffers that a launch names, phantoms not among them"),
-    "torch_phantom_share": ("%", None, "phantoms among all names, when the stack is not emptied"),
-    "torch_phantoms_within_4": ("%", None, "of them, those at most 4 launches after the buffer's last real use"),
-    "torch_phantoms_within_16": ("%", None, "at most 16 launches"),
-    "torch_gpt2_small_rounding_waste": ("%", None, "memory mapped beyond what the weights of GPT-2 small need"),
-    "torch_capped_peak_of_cap": ("%", 100, "under a cap of 60 %: the most that was mapped, of the cap"),
-    "torch_capped_host_waits_per_step": ("count", None, "waits of the program's threads for the GPU once it has begun, all causes, on the virtual clock"),
-    "torch_capped_address_waits_per_step": ("count", 0, "of them, for an ordinary eviction or return: an address had to show other memory"),
-    "torch_capped_host_wait_ms_per_step": ("ms", None, "how long all of them took, together"),
-}
 SCRIPT = ["python", str(ROOT / "tests" / "torch" / "train.py"), "--layers", "6", "--width", "64", "--sequence", "64", "--batch", "8"]
+# Not where time is measured: PyTorch parses these at every product, by a regular expression that takes longer than all else that it does.
 SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
 ROOM = ["--memory", "1GiB"]
 FEW, MORE = 3, 5  # steps of two runs whose difference counts
@@ -70,8 +60,8 @@ def seconds_used(process):
 def step_seconds(rig, steps, offload):
     """Processor time of a step, the first ones not counted."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = dict(SMALL_WORKSPACE, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
-        line = rig.command([*SCRIPT, "--steps", str(WARM_UP + steps + 1)], folder, [*ROOM, "--check", "off"], offload, **settings)
+        line = rig.command([*SCRIPT, "--steps", str(WARM_UP + steps + 1)], folder, [*ROOM, "--check", "off"], offload,
+                           PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
         process = subprocess.Popen(line, env=clean_environment(rig.build), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         used = {}
         for row in process.stdout:
@@ -83,67 +73,92 @@ def step_seconds(rig, steps, offload):
         return (used[WARM_UP + steps] - used[WARM_UP]) / steps
 
 
-def fits(rig, quick):
-    """(ratio, seconds that a step takes longer, how): the median of interleaved pairs."""
-    steps, pairs = (3, 1) if quick else (40, 7)
-    ratios, longer = [], []
+def processor_time(rig, quick):
+    """(ratio, seconds of a step without, with, how): the ratio is the median of interleaved pairs, the seconds the least of all."""
+    steps, pairs = (3, 1) if quick else (40, 5)
+    ratios, seconds = [], {False: [], True: []}
     for pair in range(pairs):
         order = (None, {}) if pair % 2 == 0 else ({}, None)
         taken = {offload is not None: step_seconds(rig, steps, offload) for offload in order}
         ratios.append(taken[True] / taken[False])
-        longer.append(taken[True] - taken[False])
+        for side, value in taken.items():
+            seconds[side].append(value)
     middle = statistics.median(ratios)
     spread = statistics.median(abs(ratio - middle) for ratio in ratios)
-    return middle, statistics.median(longer), {"pairs": pairs, "steps": steps, "spread": round(spread, 4), "statistic": "median of pairs"}
+    how = {"pairs": pairs, "steps": steps, "ratio": round(middle, 4), "spread": round(spread, 4), "statistic": "median of pairs"}
+    return middle, min(seconds[False]), min(seconds[True]), how
+
+
+def counted(rig):
+    """Counts of a step without liboffload and with it."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda offload: instructions.of_a_step(rig, SCRIPT[1:], offload), (None, {})))
 
 
 def few_and_many(rig, options, offload):
     return [must(rig.run([*SCRIPT, "--steps", str(steps)], options, offload=offload, **SMALL_WORKSPACE)) for steps in (FEW, FEW + MORE)]
 
 
-def per_step(rig, options, offload, name_of):
-    """What `name_of` counts in a run, by step: the difference between a run of many steps and one of few."""
-    few, many = few_and_many(rig, options, offload)
-    return (name_of(many) - name_of(few)) / MORE, many
+def per_step(few, many, *names):
+    """What the report counts under these names together, by step: the difference between a run of many steps and one of few."""
+    return sum(many.report[name] - few.report[name] for name in names) / MORE
 
 
 def waits_per_step(rig, offload):
-    """By cause, counts and seconds; and the longer run. On the simulated GPU's virtual clock: without one its work takes as long as the
+    """By cause, counts and seconds; and both runs. On the simulated GPU's virtual clock: without one its work takes as long as the
     processor needs for it, which says nothing of how long a host would wait for a GPU."""
     few, many = few_and_many(rig, [*ROOM, "--clock", "virtual"], offload)
     return {cause: {key: (wait[key] - few.report["host_waits"][cause][key]) / MORE for key in ("count", "seconds")}
-            for cause, wait in many.report["host_waits"].items()}, many
+            for cause, wait in many.report["host_waits"].items()}, few, many
 
 
 def measure(rig, quick):
-    values = {}
-    values["torch_fits_time_ratio"], longer, how = fits(rig, quick)
-    launches, run = per_step(rig, ROOM, {}, lambda run: run.report["launches"])
-    allocations, _ = per_step(rig, ROOM, {}, lambda run: run.report["allocations"])
-    calls, _ = per_step(rig, ROOM, {}, lambda run: run.report["operations"] + run.report["allocations"] + run.report["frees"])
-    values["torch_added_ns_per_call"] = longer * 1e9 / calls
-    values["torch_launches_per_step"], values["torch_allocations_per_step"] = launches, allocations
-    values["torch_names_per_launch"] = run.counts["names"] / run.counts["kernels"]
-    real, distances = phantoms(rig, [*SCRIPT, "--steps", "4"], SMALL_WORKSPACE)
-    values["torch_phantom_share"] = 100 * len(distances) / (real + len(distances))
+    values = dict.fromkeys(MEASURES)
+    ratio, without, with_it, how = processor_time(rig, quick)
+    values["torch_step_without_ms"], values["torch_step_with_ms"] = without * 1e3, with_it * 1e3
+    few, many = few_and_many(rig, ROOM, {})
+    counts = {}
+    if quick or not instructions.can_count():
+        values["torch_fits_time_ratio"], counting = ratio, "processor time, user and system"
+    else:
+        off, on = counted(rig)
+        counts = {"without": off, "with": on}
+        added, counting = on.program - off.program, "instructions, by valgrind"
+        values["torch_fits_time_ratio"] = (off.all + added) / off.all
+        values["torch_fits_host_ratio"] = on.program / off.program
+        values["torch_added_instructions_per_call"] = added / per_step(few, many, "operations", "allocations", "frees")
+    values["torch_launches_per_step"], values["torch_allocations_per_step"] = (per_step(few, many, name) for name in ("launches", "allocations"))
+    values["torch_names_per_launch"] = many.counts["names"] / many.counts["kernels"]
+    values["torch_named_share"] = 100 * named_share(rig, [*SCRIPT, "--steps", "4"], SMALL_WORKSPACE)
+    real, found, distances = phantoms(rig, [*SCRIPT, "--steps", "4"], SMALL_WORKSPACE)
+    values["torch_phantom_share"] = 100 * found / (real + found)
     for most in 4, 16:
         values[f"torch_phantoms_within_{most}"] = 100 * sum(distance <= most for distance in distances) / max(1, len(distances))
     waste = must(rig.run(GPT2_SMALL, ["--memory", "2GiB", "--granularity", "2MiB"], offload={"OFFLOAD_MIN_SIZE": "4MiB"}))
     values["torch_gpt2_small_rounding_waste"] = float(waste.values()["waste"])
-    cap = run.report["peak_bytes_without"] * 60 // 100
+    cap = many.report["peak_bytes_without"] * 60 // 100
     capped = {"OFFLOAD_GPU_LIMIT": str(cap)}
-    by_cause, run = waits_per_step(rig, capped)
+    by_cause, few, many = waits_per_step(rig, capped)
+    values["torch_capped_moved_per_step"] = per_step(few, many, "bytes_out") / (1 << 20)
+    if not values["torch_capped_moved_per_step"]:
+        raise CannotMeasure("nothing was moved under the cap")
     happened = {cause: wait for cause, wait in by_cause.items() if wait["count"]}
-    values["torch_capped_peak_of_cap"] = 100 * run.report["peak_bytes_with"] / cap
+    values["torch_capped_peak_of_cap"] = 100 * many.report["peak_bytes_with"] / cap
     values["torch_capped_host_waits_per_step"] = sum(wait["count"] for wait in by_cause.values())
     values["torch_capped_address_waits_per_step"] = by_cause["reuse_of_an_address"]["count"]
     values["torch_capped_host_wait_ms_per_step"] = sum(wait["seconds"] for wait in happened.values()) * 1e3
     measures = []
     for name, (unit, target, _) in MEASURES.items():
-        value = round(values[name], 4 if unit == "ratio" else 2)
+        value = values[name]
+        if value is not None:
+            value = round(value, 4 if unit == "ratio" else 2)
         measures.append({"name": name, "value": value, "unit": unit, "target": target, "met": None if target is None else value <= target})
-    measures[0].update(how)
-    measures[-1]["by_cause"] = happened
+    by_name = {row["name"]: row for row in measures}
+    by_name["torch_fits_time_ratio"]["counted"] = counting
+    if counts:
+        by_name["torch_fits_time_ratio"]["instructions"] = {side: vars(of_it) for side, of_it in counts.items()}
+    by_name["torch_step_with_ms"]["processor_time"] = how
+    by_name["torch_capped_host_waits_per_step"]["by_cause"] = happened
     return measures
 
 
@@ -158,15 +173,18 @@ def main():
         return SKIPPED
     try:
         measures = measure(Rig(arguments.build), arguments.quick)
-    except CannotMeasure as why:
+    except (CannotMeasure, instructions.CannotCount) as why:
         print(f"bench: {why}", file=sys.stderr)
         return 1
     for row in measures:
         target = "" if row["target"] is None else f"<= {row['target']}"
         verdict = "" if row["met"] is not False else "missed"
-        print(f"{row['name']:<36} {row['value']:>10} {row['unit']:<6} {target:>7} {verdict:<7} {MEASURES[row['name']][2]}")
-    for cause, wait in measures[-1]["by_cause"].items():
-        print(f"waits per step, {cause}: {wait['count']:.1f} ({wait['seconds'] * 1e3:.3f} ms)")
+        value = "-" if row["value"] is None else row["value"]
+        print(f"{row['name']:<36} {value:>10} {row['unit']:<12} {target:>7} {verdict:<7} {MEASURES[row['name']][2]}")
+        if how := row.get("processor_time"):
+            print(f"processor time: ratio {how['ratio']} ({how['statistic']}, {how['pairs']} of them, spread {how['spread']})")
+        for cause, wait in row.get("by_cause", {}).items():
+            print(f"waits per step, {cause}: {wait['count']:.1f} ({wait['seconds'] * 1e3:.3f} ms)")
     (arguments.json or arguments.build / "bench-torch.json").write_text(json.dumps({"measures": measures}, indent=2) + "\n")
     return 0
 

@@ -3,6 +3,7 @@
 """An unmodified PyTorch script under a memory cap ends with the same bits as one with room.
 
   gate.py --build DIR quick    every pair of choices, features several at once (make test-torch)
+  gate.py pairs                what quick consists of, and how many pairs that are; nothing is run
   gate.py --build DIR soak     every pair, features one by one, several times, and longer (make soak-torch)
   gate.py --build DIR chance   by chance, for --seconds, as --seed says
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
@@ -56,6 +57,23 @@ def spread(choices, seed):
     capped = runner.covering_set(CAPPED)
     random.Random(seed).shuffle(capped)
     return [{**script, **where} for script, where in zip(choices, itertools.cycle(capped))]
+
+
+def quick(script):
+    """Every pair of all choices, the script's once each: what is run without liboffload takes as long as the rest."""
+    return runner.laid_over(runner.covering_set({**script.choices, "feature": script.together}), CAPPED)
+
+
+def show_pairs(script):
+    """Exit status 1 if one is missing."""
+    combinations, choices = quick(script), {**script.choices, "feature": script.together, **CAPPED}
+    for combination in combinations:
+        print(" ".join(f"{key}={value}" for key, value in combination.items()))
+    wanted = {pair for keys in itertools.combinations(sorted(choices), 2)
+              for pair in itertools.product(*([(key, value) for value in choices[key]] for key in keys))}
+    missing = wanted.difference(*map(runner.pairs_of, combinations))
+    print(f"{len(combinations)} combinations, {len(wanted) - len(missing)} of {len(wanted)} pairs", *(f"missing: {pair}" for pair in sorted(missing)))
+    return 1 if missing else 0
 
 
 def by_chance(script, generator):
@@ -194,13 +212,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=6, help="of soak, each with other pairs")
     parser.add_argument("--seconds", type=float, default=600, help="of chance: none is begun after that")
     parser.add_argument("--seed", type=int, help="of chance; it is printed")
-    parser.add_argument("what", choices=["quick", "soak", "chance", "one"])
+    parser.add_argument("what", choices=["quick", "pairs", "soak", "chance", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
+    script = SCRIPTS[arguments.script]
+    if arguments.what == "pairs":
+        return show_pairs(script)
     if not is_there(arguments.build):
         print("PyTorch is not there: make torch")
         return SKIPPED
-    script = SCRIPTS[arguments.script]
     gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one", warm=arguments.what == "quick")
     again = f"tests/torch/gate.py --build {gate.build} --script {script.name} one"
     if arguments.what == "one":
@@ -218,7 +238,7 @@ def main():
             tried += len(combinations)
         return runner.close(tried, failed)
     if arguments.what == "quick":
-        combinations = spread(runner.covering_set({**script.choices, "feature": script.together}), 0)
+        combinations = quick(script)
     else:
         pairs = runner.covering_set(script.choices)
         combinations = [combination for seed in range(arguments.rounds) for combination in spread(pairs, seed)]

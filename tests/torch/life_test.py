@@ -5,7 +5,6 @@ liboffload, and the training that goes on has the same results.
 
     life_test.py --build DIR [name ...]      77: PyTorch is not there (make torch)"""
 
-import os
 import pathlib
 import signal
 import subprocess
@@ -180,6 +179,34 @@ def out_of_memory_is_caught(rig):
     assert len(on.lines_of_ours()) == 1 and "out of memory" in on.said, on.said
 
 
+LOST = """
+model, parameters = make()
+print(step(model, parameters, 1))
+class Wrong:
+    # What another library may hand over: a pointer, and a shape that reaches far beyond it.
+    __cuda_array_interface__ = {"shape": (8192, 8192), "typestr": "<f4", "data": (parameters[0].data_ptr(), False), "version": 3}
+wrong, other = torch.as_tensor(Wrong(), device="cuda"), torch.ones(8192, 4, device="cuda")
+product = wrong @ other  # nothing is freed after that: PyTorch ends the process where it cannot free
+for call in torch.cuda.synchronize, lambda: torch.ones(4, device="cuda"), lambda: parameters[1].cpu():
+    try:
+        call()
+        print("nothing")
+    except torch.AcceleratorError as error:
+        print(error.error_code, str(error).splitlines()[0], flush=True)
+"""
+
+
+def context_is_lost(rig):
+    """A kernel of the program's touches what is not its: torch.AcceleratorError from then on, and the end that PyTorch makes of it, which
+    cannot free its tensors any more. liboffload says one line at most."""
+    without = rig.run(TRAIN + LOST, ROOM, **SMALL_WORKSPACE)
+    on = rig.run(TRAIN + LOST, ROOM, offload=CAP, **SMALL_WORKSPACE)
+    assert without.out.count("700 CUDA error: an illegal memory access was encountered") == 3, without.out + without.said
+    assert (on.status, on.out) == (without.status, without.out), f"{on.status}:\n{on.out}{on.said}"
+    assert without.status == -signal.SIGABRT, without.said
+    assert len(on.lines_of_ours()) <= 1 and all("the context is lost" in line for line in on.lines_of_ours()), on.said
+
+
 def interrupted(rig):
     """Ctrl-C in the middle: Python ends itself by the same signal, so no exit handler runs, ours neither."""
     text = TRAIN + """
@@ -221,8 +248,8 @@ print(step(model, parameters, 3), weights(model))
 """)
 
 
-TESTS = [fork_before_cuda, fork_after_cuda, spawned, data_loader_worker_dies, exception_in_backward, out_of_memory_is_caught, interrupted,
-         profiled]
+TESTS = [fork_before_cuda, fork_after_cuda, spawned, data_loader_worker_dies, exception_in_backward, out_of_memory_is_caught, context_is_lost,
+         interrupted, profiled]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS, __doc__))

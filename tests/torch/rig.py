@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import traceback
 
@@ -34,14 +33,16 @@ def clean_environment(build):
 
 class Run:
     """How a run ended. `said` is standard error without the simulated GPU's note, `counts` what that GPU counted, `report` what
-    liboffload did (empty without it); of the process that used most."""
+    liboffload did (empty without it); of the process that used most. `all_counts` and `reports` are of each that launched something."""
 
-    def __init__(self, status, out, err, counts, report):
+    def __init__(self, status, out, err, all_counts, reports):
         self.status = status
         self.out = out
         self.said = "\n".join(row for row in err.splitlines() if not row.startswith(NOTE))
-        self.counts = counts
-        self.report = report
+        self.all_counts = [counts for counts in all_counts if counts["kernels"]]
+        self.reports = [report for report in reports if report["launches"]]
+        self.counts = max(all_counts, key=lambda counts: counts["kernels"], default={})
+        self.report = max(reports, key=lambda report: report["launches"], default={})
 
     def values(self):
         """What the program printed as `name value` lines."""
@@ -52,8 +53,8 @@ class Run:
         return [line for line in self.said.splitlines() if line.startswith("liboffload") and "there is no summary" not in line]
 
 
-def most(reports, key):
-    return max((json.loads(file.read_text()) for file in reports), key=lambda report: report[key], default={})
+def read_all(folder, pattern):
+    return [json.loads(file.read_text()) for file in pathlib.Path(folder).glob(pattern)]
 
 
 class Rig:
@@ -77,8 +78,7 @@ class Rig:
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(self.command(words, folder, options, offload, **settings), env=clean_environment(self.build),
                                   capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-            return Run(done.returncode, done.stdout, done.stderr, most(pathlib.Path(folder).glob("simgpu.*.json"), "kernels"),
-                       most(pathlib.Path(folder).glob("offload.*.json"), "launches"))
+            return Run(done.returncode, done.stdout, done.stderr, read_all(folder, "simgpu.*.json"), read_all(folder, "offload.*.json"))
 
     def must(self, program, options=(), offload=None, **settings):
         run = self.run(program, options, offload, **settings)
@@ -96,8 +96,8 @@ def failure_of(test, rig):
     return None
 
 
-def main(tests, about):
-    """The command line of a file of tests, functions of a Rig."""
+def main(tests, about, longer=()):
+    """The command line of a file of tests, functions of a Rig. The longer ones are tried only where they are named."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
@@ -106,7 +106,7 @@ def main(tests, about):
     if not is_there(arguments.build):
         print("PyTorch is not there: make torch")
         return SKIPPED
-    chosen = [test for test in tests if not arguments.name or test.__name__ in arguments.name]
+    chosen = [test for test in [*tests, *longer] if test.__name__ in arguments.name] if arguments.name else tests
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for test, wrong in zip(chosen, pool.map(lambda test: failure_of(test, Rig(arguments.build)), chosen)):

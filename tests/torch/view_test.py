@@ -4,6 +4,7 @@
 
     view_test.py --build DIR [name ...]      77: PyTorch is not there (make torch)"""
 
+import re
 import sys
 
 from rig import ROOT, main
@@ -86,7 +87,66 @@ def finder_by_text(rig):
     assert rig.must(command, LITTLE, offload={}, **SMALL_WORKSPACE).values()["found"] == "256"
 
 
-TESTS = [as_without, under_a_cap, limit_is_the_whole, uncached_counts_nothing, batch_size_is_found, finder_by_text]
+LARGER = """
+import torch
+parts = [torch.full((1 << 20,), float(count), device="cuda") for count in range(3)]
+sums = [part.cpu().sum().item() for part in parts]
+for attempt in range(2):
+    try:
+        torch.cat(parts)
+        print("joined", attempt)
+    except torch.AcceleratorError as error:
+        print("refused", attempt, error.error_code, str(error).splitlines()[0])
+print("kept", [part.cpu().sum().item() for part in parts] == sums, torch.cuda.memory_allocated() >> 20)
+print("smaller", (parts[0] + parts[1]).numel())
+"""
+
+
+def operation_beyond_the_limit(rig):
+    """What one operation names is larger than the limit: where evicted memory cannot be used in place, that is the driver's error, each
+    time, and the program goes on with what it had; otherwise it is done, slowly."""
+    options, limit = ["--memory", "64MiB"], {"OFFLOAD_GPU_LIMIT": "18MiB"}  # and 24 MiB are named
+    refused = rig.must(LARGER, options, offload={**limit, "OFFLOAD_EVICTED": "unmapped"})
+    assert refused.out == "".join(f"refused {attempt} 2 CUDA error: out of memory\n" for attempt in range(2)) + \
+        f"kept True 12\nsmaller {1 << 20}\n", refused.out
+    assert len(refused.lines_of_ours()) == 2 and all("what one operation names" in line for line in refused.lines_of_ours()), refused.said
+    done = rig.must(LARGER, options, offload=limit)
+    assert done.out.startswith("joined 0\njoined 1\n") and done.report["in_place_operations"] > 0, done.out + str(done.report)
+    assert len(done.lines_of_ours()) == 1 and "stay in host memory while it runs" in done.said, done.said
+
+
+# Most of the limit is taken when a model of 144 MiB is loaded. transformers wants 1.2 GiB beside it, so all of this is large.
+PLANNED = """
+import sys, tempfile, torch, accelerate
+from transformers import GPT2Config, GPT2LMHeadModel
+held = [torch.empty(100 << 20, dtype=torch.uint8, device="cuda") for _ in range(12)]
+sizes = GPT2Config(n_layer=12, n_embd=512, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0, eos_token_id=0)
+with tempfile.TemporaryDirectory() as folder:
+    torch.manual_seed(1)
+    GPT2LMHeadModel(sizes).save_pretrained(folder)
+    free = torch.cuda.mem_get_info()[0] >> 20
+    print("seen", accelerate.utils.get_max_memory()[0] >> 20 in (free - 2, free - 1, free), free)
+    for name, how in ("auto", {}), ("more", {"max_memory": {0: "2GiB"}}), ("0", {}):
+        model = GPT2LMHeadModel.from_pretrained(folder, device_map=0 if name == "0" else "auto", **how)
+        print(name, *sorted({parameter.device.type for parameter in model.parameters()}))
+        print("sum", model(torch.ones(1, 16, dtype=torch.long, device="cuda")).logits.float().sum().item().hex())
+        del model
+"""
+
+
+def planned_by_accelerate(rig):
+    """device_map="auto" plans with what mem_get_info shows to be free, and leaves the rest to the CPU (PyTorch's "meta" until it is used);
+    a number of a device, or max_memory, leaves it to liboffload. The model computes the same."""
+    run = rig.must(PLANNED, ["--memory", "4GiB", "--granularity", "2MiB"],
+                   offload={"OFFLOAD_GPU_LIMIT": "1300MiB", "OFFLOAD_MIN_SIZE": "4MiB"}, TQDM_DISABLE="1", PYTHONWARNINGS="ignore")
+    assert re.match(r"seen True (9\d|100)\n", run.out), run.out
+    lines = dict(zip(run.out.splitlines()[1::2], run.out.splitlines()[2::2]))
+    assert list(lines) == ["auto cuda meta", "more cuda", "0 cuda"], run.out
+    assert len(set(lines.values())) == 1, run.out
+    assert run.report["bytes_out"] > 0 and not run.lines_of_ours(), run.said
+
+
+TESTS = [as_without, under_a_cap, limit_is_the_whole, uncached_counts_nothing, batch_size_is_found, finder_by_text, operation_beyond_the_limit]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS, __doc__))
+    sys.exit(main(TESTS, __doc__, longer=[planned_by_accelerate]))

@@ -221,6 +221,21 @@ TEST(Report, TextReadsWell) {
   EXPECT_EQ(text.find("Nothing was moved"), std::string::npos);
 }
 
+// A small run maps more than the program has: pages, and what is parked.
+TEST(Report, SaysWhyMoreWasMappedThanLived) {
+  Snapshot snapshot = idle_run();
+  snapshot.live_bytes.peak = 8004;
+  snapshot.mapped_bytes.peak = std::uint64_t{14} << 20;
+  std::string text = written([&](Sink out) { write_text_report(snapshot, {}, out); });
+  EXPECT_NE(text.find("  peak with us     14 MiB of device memory mapped, 13.99 MiB more: whole "
+                      "pages, and what is kept for the next request\n"),
+            std::string::npos)
+      << text;
+  snapshot.mapped_bytes.peak = snapshot.live_bytes.peak;
+  text = written([&](Sink out) { write_text_report(snapshot, {}, out); });
+  EXPECT_NE(text.find("7.82 KiB of device memory mapped\n"), std::string::npos) << text;
+}
+
 class ReportFile : public testing::Test {
  protected:
   void SetUp() override {
