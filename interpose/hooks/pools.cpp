@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each device's default pool as the program sees it: its statistics are ours (used is what lives,
-// reserved is what is mapped), plus what the driver's own pool holds for those whom it serves.
+// reserved is what is mapped, and never less than that, as programs take one from the other), plus
+// what the driver's own pool holds for those whom it serves.
 // Where it serves all (PyTorch with its own cache), the numbers are its own.
+
+#include <algorithm>
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/operation.h"
@@ -28,7 +31,7 @@ uint64_t level(Session& active, CUmemPool_attribute attribute) {
       return active.engine.live_bytes();
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      return active.engine.mapped_bytes();
+      return std::max(active.engine.mapped_bytes(), active.engine.live_bytes());
     default:
       return 0;
   }
