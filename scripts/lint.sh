@@ -20,17 +20,16 @@ mapfile -t sources < <(git ls-files '*.h' '*.cpp' '*.c' '*.cu' | while read -r f
   [ -e "$file" ] && echo "$file"
 done)
 mapfile -t scripts < <(git ls-files | while read -r file; do
-  [ -f "$file" ] && head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b' && echo "$file"
-done)
+  [ -f "$file" ] && echo "$file"
+done | xargs awk 'FNR == 1 && /^#!.*[ \/](ba)?sh$/ { print FILENAME } { nextfile }')
 
 clang-format --dry-run -Werror "${sources[@]}" || complain "clang-format -i the files above"
 
-for file in "${sources[@]}" "${scripts[@]}"; do
-  head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || complain "$file has no licence line"
-done
-for file in "${sources[@]}"; do
-  [ "$(wc -l <"$file")" -le 500 ] || complain "$file is longer than 500 lines: what is the second concept in it?"
-done
+mapfile -t unlicensed < <(comm -23 <(printf '%s\n' "${sources[@]}" "${scripts[@]}" | sort) \
+  <(awk 'FNR <= 3 && /SPDX-License-Identifier: Apache-2.0/ { print FILENAME } FNR == 3 { nextfile }' "${sources[@]}" "${scripts[@]}" | sort))
+[ "${#unlicensed[@]}" = 0 ] || complain "${unlicensed[@]/%/ has no licence line}"
+mapfile -t long < <(awk 'FNR == 501 { print FILENAME; nextfile }' "${sources[@]}")
+[ "${#long[@]}" = 0 ] || complain "${long[@]/%/ is longer than 500 lines: what is the second concept in it?}"
 # What is preloaded into anything must not bring the streams' start-up with it.
 mapfile -t streams < <(git grep -lE '#include <(iostream|fstream|sstream)>' -- interpose policies profiler ':!interpose/cli')
 [ "${#streams[@]}" = 0 ] || complain "streams in the preloaded library: ${streams[*]}"

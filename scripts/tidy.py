@@ -19,16 +19,23 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 # What gcc knows and clang does not, and its stricter warnings, are the compiler's business.
 EXTRA = ["--extra-arg=-Wno-error", "--extra-arg=-w", "--quiet"]
+# GCC's, too: each source is read with what it includes itself.
+PRECOMPILED = re.compile(r"-Winvalid-pch|-include \S*/cmake_pch\.hxx")
 
 
 def output_of(*command):
     return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False).stdout
 
 
-def sources(build):
-    """Path below ROOT -> compile command, of the sources that git knows."""
+def sources(build, cache):
+    """Path below ROOT -> compile command without precompiled headers, of the sources that git knows. clang-tidy finds the commands in
+    `cache`."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         database = json.load(file)
+    for entry in database:
+        entry["command"] = PRECOMPILED.sub("", entry["command"])
+    with open(os.path.join(cache, "compile_commands.json"), "w", encoding="utf-8") as file:
+        json.dump(database, file)
     tracked = set(output_of("git", "ls-files").split("\n"))
     found = {}
     for entry in database:
@@ -72,7 +79,7 @@ def included(path, entry, seen_text):
 
 def fingerprint(path, entry, base, seen_text):
     digest = hashlib.sha256(base)
-    digest.update(entry.get("command", " ".join(entry.get("arguments", []))).encode())
+    digest.update(entry["command"].encode())
     for name in sorted(included(path, entry, seen_text)):
         digest.update(name.encode() + b"\0" + hashlib.sha256(seen_text[name]).digest())
     return digest.hexdigest()
@@ -86,7 +93,7 @@ def main():
     version = output_of("clang-tidy", "--version").encode()
     with open(os.path.join(ROOT, ".clang-tidy"), "rb") as file:
         base = version + file.read() + " ".join(EXTRA).encode()
-    files = sources(build)
+    files = sources(build, cache)
     seen_text = {}
     todo, passed = [], 0
     for path in latest_first(files):
@@ -100,7 +107,7 @@ def main():
         path, mark = item
         if time.monotonic() > deadline:
             return path, None, ""
-        run = subprocess.run(["clang-tidy", "-p", build, *EXTRA, path], cwd=ROOT, text=True,
+        run = subprocess.run(["clang-tidy", "-p", cache, *EXTRA, path], cwd=ROOT, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         if run.returncode == 0:
             with open(mark, "w", encoding="utf-8"):

@@ -107,6 +107,7 @@ void fork_after_work_on(Client& client, const Graphs& graphs, CUstream first, CU
   CHECK_CUDA(graphs.end(first, &graph));
 
   const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(user));  // only now: until here it was unfinished
   for (int step = 0; step < kSteps; ++step) {
     CHECK_CUDA(graphs.launch(exec, step % 2 == 0 ? first : second));
     mix_on_host(l, filled(0));
@@ -115,6 +116,7 @@ void fork_after_work_on(Client& client, const Graphs& graphs, CUstream first, CU
     client.stream = nullptr;
     for (uint32_t i = 4; i < kCrowd; ++i) client.fill(buffers[i], 1000 * i);  // others leave
   }
+  for (const CUstream stream : {first, second}) CHECK_CUDA(client.cuda.cuStreamSynchronize(stream));
   client.expect(left, l);
   client.expect(right, r);
   for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));

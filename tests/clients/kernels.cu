@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clients' kernels. Compiled to PTX, which the clients load at run time; the simulated GPU
-// interprets it. All take words of 32 bits and any grid.
+// interprets it, or takes what twins.cpp makes of the same lines. All take words of 32 bits and any
+// grid.
 
 #include <stdint.h>
 
+#ifndef FOR_EACH_WORD
 #define FOR_EACH_WORD(i, count) \
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += gridDim.x * blockDim.x)
+#endif
 
 // to[i] = seed + i
 extern "C" __global__ void fill(uint32_t* to, uint32_t count, uint32_t seed) {

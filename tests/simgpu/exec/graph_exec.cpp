@@ -190,7 +190,7 @@ CUresult launch(Lock& lock, GraphExec& exec, Stream& stream) {
   }
   ++statistics().graph_launches;
   // One launch of an instance after the other.
-  if (exec.last != nullptr && !exec.last->done) {
+  if (exec.last != nullptr) {
     engine().add(lock, stream, std::make_unique<WaitOp>(exec.last));
   }
   for (GraphAllocation* memory : left) {
