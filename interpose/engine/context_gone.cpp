@@ -60,7 +60,7 @@ void Engine::context_gone() {
 
 bool Engine::follows_streams_of(void* context) {
   const Lock lock(mutex_);
-  return streams_.has_met(context);
+  return streams_.asks_of(context);
 }
 
 void Engine::other_context_ends(void* context) {

@@ -90,21 +90,21 @@ void Engine::external_wait_end(StreamIndex stream) {
   streams_.external_wait_end(stream);
 }
 
-OwnVector<Engine::Waiting> Engine::external_waits() {
+OwnVector<Engine::Waiting> Engine::external_waits(bool* opening) {
   const Lock lock(mutex_);
   OwnVector<Waiting> waiting;
+  *opening = streams_.external_wait_opening();
   if (!streams_.external_wait_pending()) return waiting;
   for (StreamIndex each = 2; each < streams_.count(); ++each) {
-    if (streams_.waits_externally(each))
-      waiting.push_back({streams_.native(each), streams_.id(each), streams_.per_thread(each)});
+    if (const Event event = streams_.external_event(each); event != nullptr)
+      waiting.push_back({event, streams_.native(each).context});
   }
   return waiting;
 }
 
 void Engine::external_wait_before(const Waiting& waiting) {
-  const StreamIndex index = stream(waiting.native, waiting.id, waiting.per_thread);
   const Lock lock(mutex_);
-  if (index != kNoStream) streams_.external_wait_before(index);
+  streams_.external_wait_before(waiting.event, waiting.context);
 }
 
 bool Engine::describe(Address address, AllocationInfo* out) {

@@ -63,14 +63,14 @@ class Engine {
   // semaphores, host functions): before it is forwarded, and after.
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
-  // The streams that stand behind such an op, for the engine of a device that is used from now on,
-  // which is told before it is used.
+  // For the engine of a device that is used from now on: the events behind such ops, of whatever
+  // engine. They live until their context ends, and are only ever recorded again. `opening`:
+  // there is one that has not been forwarded yet.
   struct Waiting {
-    NativeStream native;
-    uint64_t id;
-    bool per_thread;
+    Event event;
+    void* context;
   };
-  OwnVector<Waiting> external_waits();
+  OwnVector<Waiting> external_waits(bool* opening);
   void external_wait_before(const Waiting& waiting);
 
   // Around a capture: before the driver is asked to begin it (or to let the stream join one), and
@@ -414,9 +414,10 @@ class Engine {
   uint64_t counted_ops_ = 0;
   uint64_t line_next_ = 0;  // tickets of those who wait for room
   uint64_t line_serving_ = 0;
-  const ThreadPins* first_ = nullptr;  // whose request has waited often, and goes first
-  bool met_pins_ = false;  // somebody pinned what might have left, in the present search for room
-  uint64_t quiet_until_op_ = 0;  // no victim was to be had: do not look again before
+  const ThreadPins* first_ = nullptr;   // whose request has waited often, and goes first
+  const ThreadPins* asking_ = nullptr;  // whose search for room the present one is
+  bool met_pins_ = false;               // somebody else pinned what might have left, in that
+  uint64_t quiet_until_op_ = 0;         // no victim was to be had: do not look again before
 
   Lacking lacking_;                  // why the last attempt to evict stopped
   bool pinning_ = false;             // a thread pins host memory, without the mutex

@@ -25,7 +25,7 @@ bool Engine::evictable(const Buffer& buffer, bool waive_grace) const {
 
 bool Engine::pinned(const Buffer& buffer) {
   if (!pin_registry_.pinned(&buffer)) return false;
-  met_pins_ = true;
+  met_pins_ = met_pins_ || pin_registry_.pinned(&buffer, asking_);
   return true;
 }
 

@@ -10,8 +10,14 @@ namespace offload {
 void Engine::wait_on_host(Fence fence, HostWait cause, Lock& lock) {
   if (streams_.passed(fence)) return;
   ++let_go_;
+  // Who waits for these holds memory, that others may want when they find none. What they wait for
+  // stands behind no external flag.
+  const bool holds_memory = cause == HostWait::resizing || cause == HostWait::reuse_of_an_address ||
+                            cause == HostWait::oversized_operation;
+  calls_under_way_ += holds_memory ? 1 : 0;
   const uint64_t begin = port_.now_nanoseconds();
   for (const Point& point : fence) streams_.synchronize(point, lock);
+  calls_under_way_ -= holds_memory ? 1 : 0;
   statistics_.waited(cause, port_.now_nanoseconds() - begin);
 }
 

@@ -65,9 +65,11 @@ Status Engine::use_in_place(ThreadPins& pins, Lock& lock) {
       }
     }
   }
+  uint64_t named = 0;
   for (uint32_t i = 0; i < pins.collected; ++i) {
     Buffer& buffer = *pins.at(i);
     ++buffer.in_place;
+    named += buffer.granules * config_.granularity;
     for (Piece& piece : buffer.pieces) {
       if (piece.state != PieceState::kHost) continue;
       piece.used_in_place = true;
@@ -78,10 +80,19 @@ Status Engine::use_in_place(ThreadPins& pins, Lock& lock) {
   if (statistics_.in_place_operations.get() == 0) {
     const ShortText away = format_size(bytes);
     const ShortText limit = format_size(extents_.capacity_bytes());
-    log_warn(
-        "an operation uses more than the %s of GPU memory there are: %s of it stay in host memory "
-        "while it runs, which is slow; a larger OFFLOAD_GPU_LIMIT or a smaller batch avoids it",
-        limit.c_str(), away.c_str());
+    if (named > extents_.capacity_bytes()) {
+      log_warn(
+          "an operation uses more than the %s of GPU memory there are: %s of it stay in host "
+          "memory while it runs, which is slow; a larger OFFLOAD_GPU_LIMIT or a smaller batch "
+          "avoids it",
+          limit.c_str(), away.c_str());
+    } else {
+      log_warn(
+          "an operation uses more than there is room for beside what else is in use of %s of GPU "
+          "memory: %s of it stay in host memory while it runs, which is slow; a larger "
+          "OFFLOAD_GPU_LIMIT or a smaller batch avoids it",
+          limit.c_str(), away.c_str());
+    }
   }
   statistics_.in_place_operations.add();
   return Status::kOk;

@@ -59,12 +59,20 @@ bool Engine::wait_in_line(ThreadPins* pins, Lock& lock) {
   while (line_serving_ != ticket && holds(Clause::kLineInTurn)) look_again(lock);
   if (pins != nullptr && first_ == pins) claim_all();
   const OwnVector<PinRegistry::Held> held = pin_registry_.held(pins);
-  while (!PinRegistry::dropped(held)) look_again(lock);
+  // A call that pins may stand in the driver behind what waits for the host.
+  bool in_vain = false;
+  uint32_t looks = pins != nullptr ? pins->looks : 0;
+  for (; !in_vain && !PinRegistry::dropped(held); ++looks) {
+    in_vain = looks >= config_.patience_ms && streams_.external_wait_pending();
+    if (!in_vain) look_again(lock);
+  }
+  if (pins != nullptr) pins->looks = looks;
+  if (pins != nullptr && in_vain) pins->turns = kTurns;
   ++line_serving_;
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   changed_.notify_all();
   if (pins != nullptr) pins->publish();
-  return true;
+  return !in_vain;
 }
 
 // Whatever may leave is claimed, in use or not: an op in progress ends, and the next one that names

@@ -26,9 +26,10 @@ void PinRegistry::give_back(ThreadPins* pins) {
   pins->in_use.store(false, std::memory_order_release);
 }
 
-bool PinRegistry::pinned(const Buffer* buffer) const {
+bool PinRegistry::pinned(const Buffer* buffer, const ThreadPins* except) const {
   for (const ThreadPins* pins = first_.load(std::memory_order_acquire); pins != nullptr;
        pins = pins->next) {
+    if (pins == except) continue;
     if (pins->overflow.load(std::memory_order_seq_cst)) return true;
     const uint32_t count = pins->count.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < count; ++i) {

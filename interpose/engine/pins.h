@@ -59,9 +59,9 @@ class PinRegistry {
  public:
   ThreadPins* acquire();               // for the calling thread
   static void give_back(ThreadPins*);  // at thread exit
-  // Whether a thread pins `buffer`. The caller has stored its claim (sequentially consistent)
-  // before.
-  bool pinned(const Buffer* buffer) const;
+  // Whether a thread (other than this one) pins `buffer`. The caller has stored its claim
+  // (sequentially consistent) before.
+  bool pinned(const Buffer* buffer, const ThreadPins* except = nullptr) const;
   // Whether a thread other than this one pins anything.
   bool any_pins(const ThreadPins* except) const;
   // The threads but this one that pin something, and whether each has dropped since what it pinned.

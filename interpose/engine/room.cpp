@@ -126,7 +126,14 @@ Extent* Engine::take_exact(uint32_t granules, ThreadPins* pins, Lock& lock, Stat
       *status = Status::kNotReady;
       return nullptr;
     }
-    const Room room = make_room(granules, pins, true, lock);
+    Room room = make_room(granules, pins, true, lock);
+    // A thread that gathers more holds what it has: it gets all, or lets go.
+    if (room == Room::kNone && gathered_ != 0 && pins != nullptr && another_turn(*pins)) {
+      pins->withdraw();
+      look_again(lock);
+      pins->publish();
+      room = Room::kWaited;
+    }
     const bool waited = room == Room::kWaited || let_go_ != let_go;
     if (room == Room::kMade && !waited) continue;
     *status = room == Room::kNone ? Status::kOutOfMemory : Status::kNotReady;
@@ -139,12 +146,14 @@ Engine::Room Engine::make_room(uint32_t granules, ThreadPins* pins, bool for_res
   const bool only_finished = only_finished_may_leave();
   const bool served = pins != nullptr && pins->turns != 0 && holds(Clause::kServedTakes);
   met_pins_ = false;
+  asking_ = pins;
   if (reclaim_parked(nullptr)) return Room::kMade;
   if (reshape(granules, false, lock)) return Room::kMade;
   if (reclaim_empty_slab()) return Room::kMade;
   const Wanted wanted{extents_.fitting(granules), for_restore};
   const uint64_t bytes = granules * config_.granularity;
   const auto make = [&](bool waive_grace, Wanted size) {
+    asking_ = pins;
     if (hand_over_oldest(served, size)) return Room::kMade;
     if (evict_at_least(bytes, waive_grace, for_restore, size) != 0 &&
         hand_over_oldest(served, size))

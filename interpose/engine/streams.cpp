@@ -125,7 +125,6 @@ Point Streams::now(StreamIndex stream) const {
 void Streams::mark(StreamIndex stream, bool by_owner) {
   State& at = state(stream);
   if (!at.live || (at.per_thread && !by_owner)) return;
-  if (at.external_pending && !at.external_recorded && !at.frozen) record_external(at);
   // Read before the record, and ops first: an op that another thread submits meanwhile counts for
   // neither, or for the position alone.
   const uint64_t op = ops();
@@ -325,15 +324,6 @@ void Streams::external_wait_end(StreamIndex stream) {
   record_external(at);
 }
 
-// The event of a per-thread stream is left to its owner.
-void Streams::external_wait_before(StreamIndex stream) {
-  State& at = state(stream);
-  if (at.external_pending) return;
-  ++external_pending_;
-  at.external_pending = true;
-  at.external_recorded = false;
-}
-
 // Without an event the wait counts as pending; it is tried again whenever somebody asks.
 bool Streams::record_external(State& at) {
   if (at.external == nullptr) at.external = take_event(*at.events);
@@ -343,7 +333,12 @@ bool Streams::record_external(State& at) {
 }
 
 bool Streams::external_wait_pending() {
-  if (external_pending_ == 0) return opening_ != 0;
+  if (!earlier_.empty()) {
+    std::erase_if(earlier_,
+                  [&](const auto& each) { return port_.query(each.first) == Status::kOk; });
+  }
+  const bool others = opening_ != 0 || !earlier_.empty();
+  if (external_pending_ == 0) return others;
   for (StreamIndex i = 2; i < count_; ++i) {
     State& at = state(i);
     if (!at.external_pending) continue;
@@ -354,7 +349,7 @@ bool Streams::external_wait_pending() {
     at.external_pending = false;
     --external_pending_;
   }
-  return external_pending_ != 0 || opening_ != 0;
+  return external_pending_ != 0 || others;
 }
 
 Event Streams::timed_event(StreamIndex stream) {
@@ -410,11 +405,17 @@ void Streams::forget_stream(State& at) {
 void Streams::forget_all() {
   for (StreamIndex i = 0; i < count_; ++i) forget_stream(state(i));
   by_id_.clear();
+  earlier_.clear();
   exposed_.clear();
   for (EventPool* events : pools_) {
     events->plain.clear();
     events->timed.clear();
   }
+}
+
+bool Streams::asks_of(void* context) const {
+  return has_met(context) || std::any_of(earlier_.begin(), earlier_.end(),
+                                         [=](const auto& each) { return each.second == context; });
 }
 
 bool Streams::has_met(void* context) const {
@@ -424,6 +425,7 @@ bool Streams::has_met(void* context) const {
 }
 
 void Streams::forget(void* context) {
+  std::erase_if(earlier_, [context](const auto& each) { return each.second == context; });
   if (!has_met(context)) return;
   for (StreamIndex i = 2; i < count_; ++i) {
     if (state(i).native.context == context) forget_stream(state(i));

@@ -133,12 +133,14 @@ class Streams {
   void external_wait_begin(StreamIndex stream);
   void external_wait_end(StreamIndex stream);
   bool external_wait_pending();
-  // Such an op was forwarded before this engine was there, as another one says.
-  void external_wait_before(StreamIndex stream);
-  bool waits_externally(StreamIndex stream) const {
-    return state(stream).live && state(stream).external_pending;
+  bool external_wait_opening() const { return opening_ != 0; }
+  // Null: nothing is pending there.
+  Event external_event(StreamIndex stream) const {
+    const State& at = state(stream);
+    return at.external_pending && at.external_recorded ? at.external : nullptr;
   }
-  uint64_t id(StreamIndex stream) const { return state(stream).id; }
+  // Such an op was forwarded before this engine was there; another one's event is behind it.
+  void external_wait_before(Event event, void* context) { earlier_.push_back({event, context}); }
 
   // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up
   // when they pass.
@@ -153,6 +155,7 @@ class Streams {
   void forget_all();
   // Whether a stream of it is, or was, followed.
   bool has_met(void* context) const;
+  bool asks_of(void* context) const;  // or an event of it is asked
   // The same for another context whose streams are followed.
   void forget(void* context);
 
@@ -225,6 +228,7 @@ class Streams {
   OwnVector<EventPool*> pools_;
   OwnDeque<Exposed> exposed_;
   uint32_t external_pending_ = 0;
+  OwnVector<std::pair<Event, void*>> earlier_;  // external_wait_before, and their contexts
   uint32_t opening_ = 0;
   std::atomic<uint32_t> frozen_{0};
 };

@@ -84,7 +84,7 @@ class Operation {
   CUresult begin_usual(CUstream stream, bool per_thread) {
     stream_ = session_.stream(own_, stream, per_thread);
     if (!is_followed(stream_)) [[unlikely]] {
-      if (pins_.collected == 0) return CUDA_SUCCESS;
+      if (pins_.collected == 0 && !waits_) return CUDA_SUCCESS;
       if (!follow(stream, per_thread)) return CUDA_SUCCESS;
     }
     const Status status = session_.engine.begin_op(pins_, stream_);

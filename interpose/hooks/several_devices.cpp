@@ -5,8 +5,7 @@
 //
 // No two threads wait for each other in two engines: all begin in them in one order, that of the
 // list of sessions. Who waits in one drops its pins there, and holds what it has pinned in earlier
-// ones only; whom it waits for has begun in all and is about to be forwarded, or waits in a later
-// one.
+// ones only; whom it waits for has begun in all and is being forwarded, or waits in a later one.
 
 #include <cstring>
 

@@ -4,15 +4,22 @@
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/node_names.h"
+#include "interpose/life/early_waits.h"
 
 namespace offload {
 namespace {
 
 constexpr auto kNamesNothing = [](Operation&) { return CUDA_SUCCESS; };
 
-// As operate(), with the engine told around the call.
+// As operate(), with the engine told around the call, or the one that comes later.
 template <Entry E, typename Name, typename... Arguments>
 CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
+  if (session() == nullptr) {
+    const CUresult result = real<E>()(arguments...);
+    if (result == CUDA_SUCCESS && !forwards_for_ever())
+      note_early_wait(stream, RealType<E>::per_thread);
+    return result;
+  }
   const auto name_and_wait = [&](Operation& operation) {
     name(operation);
     operation.may_wait();

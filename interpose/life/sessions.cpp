@@ -2,11 +2,13 @@
 #include "interpose/life/sessions.h"
 
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
 #include "interpose/graphs/captures.h"
+#include "interpose/life/early_waits.h"
 #include "interpose/life/exit.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/make_session.h"
@@ -22,6 +24,7 @@ constinit std::atomic<uint32_t> operations_look_{0};
 namespace {
 
 constexpr uint32_t kAllocationsBetweenChecks = 64;
+constexpr int kLooksForForwarding = 100;  // a millisecond each
 
 constinit std::atomic<Session*> newest{nullptr};
 constinit std::atomic<bool> seen{false};
@@ -86,16 +89,25 @@ bool unlink(const Session& gone) {
   return false;
 }
 
-// What waits for the host on a stream of another device: streams of this one may stand behind it.
+// What waits for the host on a stream that another engine follows, or none: streams of this device
+// may stand behind it.
 void tell_of_waits(Session& made) {
   const RelaxedCapture relaxed;
   for_each_session([&made](Session& each) {
     if (&each == &made) return;
     this_thread.inside = true;
-    for (const Engine::Waiting& waiting : each.engine.external_waits())
-      made.engine.external_wait_before(waiting);
+    OwnVector<Engine::Waiting> waits;
+    bool opening = true;
+    // Its end is told to the sessions that its beginning was told to.
+    for (int looks = 0; opening && looks < kLooksForForwarding; ++looks) {
+      waits = each.engine.external_waits(&opening);
+      constexpr timespec kPause{0, 1'000'000};
+      if (opening) nanosleep(&kPause, nullptr);
+    }
+    for (const Engine::Waiting& waiting : waits) made.engine.external_wait_before(waiting);
     this_thread.inside = false;
   });
+  for (const Engine::Waiting& waiting : early_waits()) made.engine.external_wait_before(waiting);
 }
 
 Session* make_in_current(CUcontext context) {
@@ -227,6 +239,7 @@ void a_context_died() {
 
 void context_died(CUcontext context) {
   captured_context_died(context);
+  forget_early_waits(context);
   if (Session* first = session(); first != nullptr) first->layouts.forget_all();  // its functions
   for_each_session([context](Session& each) {
     if (each.device.context != context) each.engine.other_context_gone(context);

@@ -71,6 +71,6 @@ extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenar
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
     kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
     kSurroundingScenarios, kLibraryScenarios, kContextScenarios, kDeviceScenarios,
-    kCrossingScenarios;
+    kCrossingScenarios, kEarlyFlagScenarios;
 
 }  // namespace clients

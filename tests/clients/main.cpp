@@ -17,7 +17,7 @@ int main(int count, char** arguments) {
        {&kStashScenarios, &kTableScenarios, &kCopyScenarios, &kMemoryScenarios, &kWaitScenarios,
         &kLifeScenarios, &kAccidentScenarios, &kEndScenarios, &kCaptureScenarios, &kGraphScenarios,
         &kSharingScenarios, &kShortageScenarios, &kSurroundingScenarios, &kLibraryScenarios,
-        &kContextScenarios, &kDeviceScenarios, &kCrossingScenarios}) {
+        &kContextScenarios, &kDeviceScenarios, &kCrossingScenarios, &kEarlyFlagScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

@@ -48,6 +48,11 @@ EXPECTED = {
             "table-of-other-device",
         )
     },
+    "copy-behind-flag": {"lines": ["an operation uses more than there is room for"]},
+    **{
+        name: {"environment": {"SIMGPU_DEVICES": "2"}}
+        for name in ("flag-on-idle-device", "flag-on-new-device", "device-during-capture", "per-thread-flag-before-device")
+    },
     "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},

@@ -423,6 +423,20 @@ std::vector<ProgramSet> two_threads() {
                  {op(0, {update(a), update(b)})},
                  {op(1, {update(c)}), op(1, {update(d)})},
                  3});
+  all.push_back({"threads-two-sizes",
+                 "two want room in two sizes; nobody is refused",
+                 with(full(4),
+                      [&](Program& p) {
+                        served(p);
+                        p.bounds.deviations = 2;
+                        p.prologue = {
+                            allocate(a, 1),    allocate(b, 1),    allocate(c, 2), op(0, {write(a)}),
+                            op(0, {write(b)}), op(1, {write(c)}), idle(0),        idle(1)};
+                      }),
+                 {allocate(d, 2, 0), op(0, {update(a)}), op(0, {read(b), update(a)}),
+                  op(0, {write(d)}), release(d, 0)},
+                 {allocate(e, 1, 1), op(1, {update(c)}), op(1, {write(e)}), release(e, 1)},
+                 3});
   all.push_back({"threads-three",
                  "three want all there is",
                  with(full(),
