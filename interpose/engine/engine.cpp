@@ -156,19 +156,24 @@ void Engine::retire(const char* reason, ThreadPins& pins, bool say) {
   extents_.lift_limit();  // a smaller limit than the card's must not keep buffers away from home
   const Request request(*this, &pins);
   uint64_t away_bytes = 0;
-  for (size_t i = 0; i < live_.size();) {
-    const uint64_t let_go = let_go_;
-    Buffer& buffer = *live_[i];
-    const Status status = restore(buffer, &pins, lock);
-    if (status == Status::kOk) wait_for_content(buffer, lock);
-    if (status == Status::kOk || status == Status::kNotReady) {
-      // Others may have freed buffers meanwhile, and the last of the list has taken their place.
-      i = let_go_ == let_go && status == Status::kOk ? i + 1 : 0;
-      if (i == 0) away_bytes = 0;
-      continue;
+  // Once more whenever the mutex was let go: others may have freed buffers meanwhile, and the last
+  // of the list has taken their place. Unless that is no use: each attempt to create memory lets
+  // go.
+  uint64_t away_before = 0;
+  for (bool again = true; again; again = again && (away_bytes == 0 || away_bytes != away_before)) {
+    again = false;
+    away_before = away_bytes;
+    away_bytes = 0;
+    for (size_t i = 0; i < live_.size();) {
+      const uint64_t let_go = let_go_;
+      Buffer& buffer = *live_[i];
+      const Status status = restore(buffer, &pins, lock);
+      if (status == Status::kOk) wait_for_content(buffer, lock);
+      again = again || status == Status::kNotReady || (status == Status::kOk && let_go_ != let_go);
+      if (status == Status::kNotReady) continue;
+      if (status != Status::kOk) away_bytes += buffer.bytes;
+      ++i;
     }
-    away_bytes += buffer.bytes;
-    ++i;
   }
   if (away_bytes == 0) {
     if (!say) return;

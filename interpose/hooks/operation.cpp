@@ -150,7 +150,8 @@ bool Operation::follow(CUstream stream, bool per_thread) {
   pins_.clear();
   if (stream_ == kUncountedStream) {
     give_up(Reason::too_many_streams,
-            "the program has more streams at once than liboffload can follow");
+            "the program has more streams at once than liboffload can follow, or one that the "
+            "driver says nothing of");
   }
   return false;
 }

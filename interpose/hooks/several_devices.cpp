@@ -64,7 +64,8 @@ CUresult Operation::begin_on_several(CUstream stream, bool per_thread) {
   if (!find_streams(stream, per_thread)) {
     drop();
     give_up(Reason::too_many_streams,
-            "the program has more streams at once than liboffload can follow");
+            "the program has more streams at once than liboffload can follow, or one that the "
+            "driver says nothing of");
     return CUDA_SUCCESS;
   }
   if (const CUresult refused = begin_each(); refused != CUDA_SUCCESS) return refused;

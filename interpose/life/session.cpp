@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/life/session.h"
 
+#include "interpose/driver/errors.h"
 #include "interpose/driver/peers.h"
 #include "interpose/driver/table.h"
 
 namespace offload {
+
+namespace {
+// Whether the driver, which answered that when it was asked about a stream, is about to refuse what
+// the stream is given, too.
+bool will_refuse(CUresult answer) {
+  switch (answer) {
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+      return true;
+    default:
+      return is_sticky(answer);
+  }
+}
+}  // namespace
 
 Session::Session(const Device& device_found, const EngineConfig& engine_config,
                  const Surroundings& surroundings)
@@ -52,8 +71,10 @@ StreamIndex Session::find_stream(CUstream handle, bool even_foreign) {
   if (own.stream_generation == generation && cached.key == key &&
       (cached.index != kForeignStream || !even_foreign))
     return cached.index;
-  if (!is_special(handle) && real<Entry::cuStreamGetCtx>()(handle, &context) != CUDA_SUCCESS)
-    return kRefusedStream;
+  if (!is_special(handle)) {
+    const CUresult answer = real<Entry::cuStreamGetCtx>()(handle, &context);
+    if (answer != CUDA_SUCCESS) return will_refuse(answer) ? kRefusedStream : kUncountedStream;
+  }
   unsigned long long id = 0;
   if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
     id = reinterpret_cast<uintptr_t>(handle);

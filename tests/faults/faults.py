@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the driver that fail: a training run under a cap ends with the right bits, or with the driver's own code.
+"""Calls of the driver that fail: a program under a cap ends with the right bits, or with the driver's own code.
 
   faults.py --build DIR quick   each entry that liboffload calls fails once or twice (part of `make test`)
   faults.py --build DIR soak    the 1st to the 20th call of each, and later ones by chance
-  faults.py --build DIR one cuMemMap:7=999 [allocator=async] [evicted=host] [schedule=late]
+  faults.py --build DIR one cuMemMap:7=999 [program=train] [allocator=async] [evicted=host] [schedule=late]
+
+The programs are a training run and clients (tests/clients) that capture, launch graphs, and use two devices. In the soak each entry
+fails at least once, in one of them.
 
 The simulated GPU makes the call fail without any other effect (SIMGPU_FAULTS). Then the program goes on and its losses and
 weights are those of an undisturbed run; or it ends with its own message about that code, or about memory that ran out. Never
@@ -13,6 +16,7 @@ other results, a report of the checker, a signal, or no end."""
 import argparse
 import concurrent.futures
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -20,6 +24,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,10 +43,15 @@ CODES = {
     "cuMemSetAccess": [INVALID_VALUE, UNKNOWN],
     "cuModuleLoadData": [OUT_OF_MEMORY, 209],
 }
+CLIENTS = ["capture-replay", "graph-by-hand", "graph-update", "two-devices", "peer-copies", "graph-over-devices"]
+CLIENT_GRANULARITY = 64 << 10
+# What a client says of a call's code, and nothing else that it may find wrong.
+CLIENT_SAYS_CODE = re.compile(r"^client: \S+: .*\) is [1-9]\d*, not 0$", re.MULTILINE)
 CHOICES = {"allocator": ["sync", "async"], "evicted": ["host", "unmapped"], "schedule": ["fifo", "late"]}
 SOAK_CALLS = 20
 SOAK_LATER_CALLS = 50
 LATEST_CALL = 2000
+NEVER_CAME = "never called that often"
 
 
 def called_entries():
@@ -70,7 +80,11 @@ class Faults:
             SIMGPU_WATCHDOG="20",
             **more,
         )
-        command = [str(self.build / "workloads" / "train_gpt"), *PROGRAM, "--allocator", choice["allocator"]]
+        if choice["program"] == "train":
+            command = [str(self.build / "workloads" / "train_gpt"), *PROGRAM, "--allocator", choice["allocator"]]
+        else:
+            environment.update(SIMGPU_DEVICES="2", SIMGPU_GRANULARITY=str(CLIENT_GRANULARITY))
+            command = [str(self.build / "clients" / "client"), "proc", choice["program"]]
         if self.verbose:
             print("+", " ".join(f"{k}={v}" for k, v in environment.items() if k.startswith(("LD_", "OFF", "SIM"))), *command)
         try:
@@ -80,34 +94,58 @@ class Faults:
 
     def reference(self, allocator):
         if allocator not in self.expected:
-            done = self.run(1 << 30, {"allocator": allocator, "schedule": "fifo"}, {})
+            done = self.run(1 << 30, {"program": "train", "allocator": allocator, "schedule": "fifo"}, {})
             if done.returncode != 0:
                 sys.exit(f"the undisturbed run failed ({done.returncode}): {done.stderr}")
             peak = int(re.search(r"^peak (\d+)$", done.stdout, re.MULTILINE).group(1))
             self.expected[allocator] = (done.stdout, peak * CAP_PERCENT // 100 // GRANULARITY * GRANULARITY)
         return self.expected[allocator]
 
+    def disturbed(self, memory, granularity, fault, choice, more):
+        """How the run ended, and whether the call came."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "report.json"
+            done = self.run(memory, choice, {
+                "LD_PRELOAD": str(self.build / "liboffload.so"),
+                "OFFLOAD_EVICTED": choice["evicted"],
+                "OFFLOAD_MIN_SIZE": str(granularity),
+                "SIMGPU_FAULTS": fault,
+                "SIMGPU_REPORT": str(report),
+                **more,
+            })
+            # Whoever ended at once, without a report, saw it.
+            came = not report.exists() or json.loads(report.read_text())["calls_failed_on_request"] > 0
+        if self.verbose:
+            print(done.stdout, done.stderr, f"status {done.returncode}", sep="\n")
+        return done, came
+
     def check(self, fault, choice):
         """What was wrong, or None; and how it ended."""
+        if choice["program"] != "train":
+            return self.check_client(fault, choice)
         expected, memory = self.reference(choice["allocator"])
-        done = self.run(memory, choice, {
-            "LD_PRELOAD": str(self.build / "liboffload.so"),
-            "OFFLOAD_EVICTED": choice["evicted"],
-            "OFFLOAD_MIN_SIZE": str(GRANULARITY),
-            "OFFLOAD_SLOT_CHUNK": "256KiB",
-            "SIMGPU_FAULTS": fault,
-        })
+        done, came = self.disturbed(memory, GRANULARITY, fault, choice, {"OFFLOAD_SLOT_CHUNK": "256KiB"})
         status = done.returncode
-        if self.verbose:
-            print(done.stdout, done.stderr, f"status {status}", sep="\n")
         if status == 0:
-            return (None if done.stdout == expected else "other results"), "went on"
+            return (None if done.stdout == expected else "other results"), "went on" if came else NEVER_CAME
         if status < 0:
             return f"killed by {signal.Signals(-status).name}", ""
         # The program's own message: it saw an error, and no wrong result was printed before.
         if status in (3, 4) and expected.startswith(done.stdout):
             return None, "out of memory" if status == 3 else "the driver's code"
         return f"status {status}", ""
+
+
+    def check_client(self, fault, choice):
+        done, came = self.disturbed(64 << 20, CLIENT_GRANULARITY, fault, choice,
+                                    {"OFFLOAD_SLOT_CHUNK": "1MiB", "OFFLOAD_GPU_LIMIT": "2560KiB"})
+        if done.returncode == 0:
+            return (None if done.stdout.endswith("ok\n") else "other results"), "went on" if came else NEVER_CAME
+        if done.returncode < 0:
+            return f"killed by {signal.Signals(-done.returncode).name}", ""
+        if done.returncode == 1 and CLIENT_SAYS_CODE.search(done.stderr):
+            return None, "the driver's code"
+        return f"status {done.returncode}: {done.stderr[-300:]}", ""
 
 
 def pairs(entries, calls, rng):
@@ -117,13 +155,16 @@ def pairs(entries, calls, rng):
     for entry in entries:
         for call in calls(entry):
             codes = CODES.get(entry, [UNKNOWN, OUT_OF_MEMORY])
-            yield f"{entry}:{call}={codes[turn // len(sets) % len(codes)]}", sets[turn % len(sets)]
+            fault = f"{entry}:{call}={codes[turn // len(sets) % len(codes)]}"
+            yield fault, {"program": "train", **sets[turn % len(sets)]}
+            yield fault, {"program": CLIENTS[turn % len(CLIENTS)], **sets[turn % len(sets)]}
             turn += 1
 
 
-def run_all(faults, jobs):
+def run_all(faults, jobs, all_must_come):
     start = time.monotonic()
     ends = {}
+    came = {}  # by entry
     failed = 0
     for allocator in CHOICES["allocator"]:
         faults.reference(allocator)
@@ -131,6 +172,8 @@ def run_all(faults, jobs):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for (fault, choice), (wrong, end) in zip(jobs, pool.map(lambda job: faults.check(*job), jobs)):
             ends[end] = ends.get(end, 0) + 1
+            entry = fault.split(":")[0]
+            came[entry] = came.get(entry, False) or end != NEVER_CAME
             if wrong is None:
                 continue
             failed += 1
@@ -138,7 +181,10 @@ def run_all(faults, jobs):
                   + " ".join(f"{key}={value}" for key, value in choice.items()), flush=True)
     told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()) if end)
     print(f"{len(jobs)} failing calls ({told}), {failed} failed, {time.monotonic() - start:.0f} s")
-    return failed == 0 and ends.get("went on", 0) > 0
+    missed = sorted(entry for entry, it_did in came.items() if not it_did)
+    if missed:
+        print("no call of these came:", *missed)
+    return failed == 0 and ends.get("went on", 0) > 0 and not (missed and all_must_come)
 
 
 def main():
@@ -152,16 +198,16 @@ def main():
     rng = random.Random(arguments.seed)
     entries = called_entries()
     if arguments.what == "one":
-        choice = {key: values[0] for key, values in CHOICES.items()}
+        choice = {"program": "train", **{key: values[0] for key, values in CHOICES.items()}}
         choice.update(word.split("=") for word in arguments.rest[1:])
         wrong, end = faults.check(arguments.rest[0], choice)
         print(wrong or end)
         sys.exit(wrong is not None)
     if arguments.what == "quick":
-        good = run_all(faults, pairs(entries, lambda entry: sorted({rng.randint(1, 4), rng.randint(5, 60)}), rng))
+        good = run_all(faults, pairs(entries, lambda entry: sorted({rng.randint(1, 4), rng.randint(5, 60)}), rng), False)
     else:
         later = lambda: sorted(rng.randint(SOAK_CALLS + 1, LATEST_CALL) for _ in range(SOAK_LATER_CALLS))
-        good = run_all(faults, pairs(entries, lambda entry: list(range(1, SOAK_CALLS + 1)) + later(), rng))
+        good = run_all(faults, pairs(entries, lambda entry: list(range(1, SOAK_CALLS + 1)) + later(), rng), True)
     sys.exit(not good)
 
 

@@ -66,8 +66,9 @@ Context* make_context(Call& call, CUdevice device, unsigned flags) {
 }
 
 // Ends a context: its work is waited for, its streams, events and memory are gone.
+// Nothing of a context runs once it has ended, and who ended it knows.
 void end_context(Call& call, Context* context) {
-  engine().wait(call.lock, engine().all_work(context), "the end of a context");
+  engine().synchronize(call.lock, engine().all_work(context), "the end of a context");
   simgpu::stream_handles().for_each([&](simgpu::StreamHandle& entry) {
     if (entry.stream->context != context) return;
     simgpu::captures::leave(*entry.stream);

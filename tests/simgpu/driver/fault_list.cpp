@@ -6,6 +6,7 @@
 #include "tests/simgpu/driver/error_names.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/say.h"
+#include "tests/simgpu/driver/statistics.h"
 
 namespace simgpu {
 
@@ -103,6 +104,7 @@ CUresult injected_fault(const char* api) {
     ++rule.calls;
     if (rule.calls >= rule.first && rule.calls <= rule.last) code = rule.code;
   }
+  if (code != CUDA_SUCCESS) ++statistics().calls_failed_on_request;
   return code;
 }
 

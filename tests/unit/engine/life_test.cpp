@@ -119,6 +119,23 @@ TEST(Retire, WhatDoesNotFitComesHomeWhenItIsUsed) {
   });
 }
 
+// Where the card has no more, it is asked in vain for the larger size and for the smaller.
+TEST(Retire, EndsWhereBuffersOfTwoSizesDoNotFit) {
+  set_log_sink([](std::string_view) {});
+  expect_holds({.device_granules = 4, .card_granules = 4}, [](World& w) {
+    const int s = w.add_stream();
+    const int large = w.allocate(granules(2));
+    const int small = w.allocate(granules(1));
+    for (const int each : {large, small}) w.op(s, {write(each)});
+    w.idle(s, 4);
+    const int all = w.allocate(granules(4));
+    w.op(s, {write(all)});
+    w.engine->retire("a test", w.pins());
+    EXPECT_FALSE(w.engine->retired());
+    for (const int each : {large, small, all}) w.op(s, {update(each)});
+  });
+}
+
 // Frees of other threads, while the first waits, move buffers about in the list.
 TEST(Retire, NoBufferIsForgottenWhileOthersFree) {
   set_log_sink([](std::string_view) {});
