@@ -242,38 +242,6 @@ void flag_on_other_device(Client& client) {
   other.disperse(early);
 }
 
-// The other device is used for the first time while a stream of this one waits for the host.
-void flag_before_device(Client& client) {
-  client.stream = new_stream(client);
-  void* page = nullptr;
-  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096,
-                                        CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
-  auto* flag = static_cast<volatile uint32_t*>(page);
-  *flag = 0;
-  client.disperse(client.crowd(kCrowd));
-  CHECK_CUDA(client.cuda.cuStreamWaitValue32(client.stream, reinterpret_cast<CUdeviceptr>(page), 1,
-                                             CU_STREAM_WAIT_VALUE_EQ));
-  Client other = client;
-  other.start(1);
-  other.stream = new_stream(other);
-  const std::vector<CUdeviceptr> early = other.crowd(4);
-  CHECK_CUDA(other.cuda.cuStreamSynchronize(other.stream));
-  order(client, other);
-  const CUdeviceptr behind = early[0];
-  for (uint32_t i = 1; i < 4; ++i) other.mix(behind, early[i]);
-  const CUstream stands = other.stream;
-  other.stream = new_stream(other);
-  const std::vector<CUdeviceptr> buffers = other.crowd(kCrowd);
-  for (uint32_t i = 0; i < kCrowd; ++i) other.expect(buffers[i], filled(1000 * i));
-  *flag = 1;
-  CHECK_CUDA(client.cuda.cuStreamSynchronize(stands));
-  std::vector<uint32_t> wanted = filled(0);
-  for (uint32_t i = 1; i < 4; ++i) mix_on_host(wanted, filled(1000 * i));
-  other.expect(behind, wanted);
-  other.disperse(buffers);
-  other.disperse(early);
-}
-
 // An entry that liboffload does not know: both devices' buffers come home, and stay.
 void unknown_entry_on_devices(Client& client) {
   Client other = neighbour(client);
@@ -307,7 +275,6 @@ const std::vector<Scenario> kCrossingScenarios = {
     {"graph-over-devices", &graph_over_devices},
     {"table-of-other-device", &table_of_other_device},
     {"flag-on-other-device", &flag_on_other_device},
-    {"flag-before-device", &flag_before_device},
     {"unknown-entry-on-devices", &unknown_entry_on_devices},
 };
 

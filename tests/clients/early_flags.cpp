@@ -116,6 +116,18 @@ void flag_on_new_device(Client& client) {
   work_beside(other, flag);
 }
 
+// On a stream of the first device, behind which the new one's stands.
+void flag_before_device(Client& client) {
+  begin_to_work(client);
+  const Flag flag(client);
+  flag.stop(client);
+  Client other = client;
+  other.start(1);
+  other.stream = new_stream(other);
+  order(client, other);
+  work_beside(other, flag);
+}
+
 // The stream that waits captures, when the other device is used for the first time.
 void device_during_capture(Client& client) {
   const Graphs graphs(client);
@@ -237,6 +249,7 @@ const std::vector<Scenario> kEarlyFlagScenarios = {
     {"flag-in-other-context", &flag_in_other_context},
     {"flag-on-idle-device", &flag_on_idle_device},
     {"flag-on-new-device", &flag_on_new_device},
+    {"flag-before-device", &flag_before_device},
     {"device-during-capture", &device_during_capture},
     {"per-thread-flag-before-device", &per_thread_flag_before_device},
     {"copy-behind-flag", &copy_behind_flag},
