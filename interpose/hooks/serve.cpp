@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/serve.h"
 
+#include <algorithm>
+
 #include "interpose/driver/errors.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/foreign_callers.h"
@@ -83,8 +85,9 @@ CUresult serve(Session& active, size_t bytes, StreamIndex stream, CUdeviceptr* o
   if (status == Status::kOutOfMemory && !context_lost()) say_out_of_memory(active, bytes);
   if (const CUresult refused = code_of(status); refused != CUDA_SUCCESS) return refused;
   *out = address;
-  raise(active.pool_used_high, active.engine.live_bytes());
-  raise(active.pool_reserved_high, active.engine.mapped_bytes());
+  const uint64_t live = active.engine.live_bytes();
+  raise(active.pool_used_high, live);
+  raise(active.pool_reserved_high, std::max(live, active.engine.mapped_bytes()));
   return CUDA_SUCCESS;
 }
 
