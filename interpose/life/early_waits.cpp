@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/life/early_waits.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "interpose/driver/own_call.h"
