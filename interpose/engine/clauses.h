@@ -41,6 +41,7 @@ enum class Clause {
   kRestoreChecksLeave,    // an address shows something else only once e1 has passed
   kRestoreSetsFill,       // fill = e3
   kRestoreForgetsWaits,   // for which no stream has waited yet
+  kAwaitedEventStays,     // an event that a thread waits for is not recorded anew meanwhile
   kSlotKeepsFence,        // a slot is free again behind the copy that reads it
   kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call
                           // failed
@@ -65,11 +66,14 @@ enum class Clause {
   kInPlaceStays,          // while such an op is submitted, nobody brings home what it uses
   kInPlaceIsUse,          // what it used changes hands behind it
   kExternalFlag,          // nothing that may stand behind an external flag leaves, or is waited for
+  kFlagCountsOpening,     // from before the op that waits for it is forwarded
+  kFlagToldToNew,         // and where an engine came to be only behind it
   kFlagKeepsInPlace,      // nor is what such an op used in place brought home, or shown
   kFlagLeavesEvent,       // an event is left before a stream waits for one
   kFlagKeepsPool,         // extents that may are not taken from the pool
   kFlagKeepsParked,       // nor parked memory, but by streams behind it
   kFlagKeepsBlocks,       // nor blocks of slabs
+  kFlagKeepsPinning,      // nor is host memory pinned: that may wait for all that is queued
   kCaptureLeavesEvent,    // before a stream captures, an event is left for all that it was given
   kCaptureUntouched,      // while it captures, nothing is recorded there and it is not made to wait
   kThawPaysWaits,         // what it should have waited for meanwhile, it waits for afterwards

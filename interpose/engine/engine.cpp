@@ -81,7 +81,8 @@ void Engine::stream_destroyed(void* context, uint64_t id) {
 }
 
 void Engine::external_wait_begin(StreamIndex stream) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  while (pinning_ && pins_behind_work()) look_again(lock);
   streams_.external_wait_begin(stream);
 }
 

@@ -213,6 +213,10 @@ class Engine {
   bool evict_piece(Buffer& buffer, Piece& piece, const Fence& leave, bool for_restore,
                    std::optional<Event>* begin);
   bool pin_lacking(Lock& lock);
+  // Whether the driver may wait for all that it was given before it pins host memory.
+  bool pins_behind_work() const {
+    return config_.evicted == EvictedShows::kNothing && holds(Clause::kFlagKeepsPinning);
+  }
   size_t choose_victims(bool waive_grace);
   uint64_t evict_at_least(uint64_t bytes, bool waive_grace, bool for_restore,
                           Wanted wanted = kAnySize);
@@ -239,6 +243,7 @@ class Engine {
   void hold_blocks(std::span<const Address> words, GraphHold* added);
   bool find_block(const GraphHold::Held& held, BlockAt* out) const;
   uint32_t* holders_of(const GraphHold::Held& held);
+  bool is_held(Address base);
   Status bring_home(const GraphHold& added, ThreadPins& pins, Lock& lock);
   void release_one(const GraphHold::Held& held);
   void release_block(Address at);
@@ -316,7 +321,7 @@ class Engine {
 
   // freeing.cpp
   Status free_with(Address base, Fence fence, Lock& lock);
-  void free_buffer(Buffer& buffer, Fence fence, Lock& lock);
+  bool free_buffer(Buffer& buffer, Fence fence, Lock& lock);
   void park(Buffer& buffer, Fence fence);
   void dissolve(Buffer& buffer, const Fence& fence);
   Fence everything_submitted();

@@ -23,8 +23,11 @@ Status Engine::free(Address base, ThreadPins*) {
     return free_with(base, holds(Clause::kUncachedFreeFencesAll) ? everything : Fence(), lock);
   }
   if (!owns(base)) return Status::kNotOurs;
+  const bool held = is_held(base);
   if (holds(Clause::kFreeWaits)) wait_on_host(everything, HostWait::synchronous_free, lock);
-  return free_with(base, Fence(), lock);
+  // Meanwhile a graph that names it may have been launched, and is gone by now perhaps.
+  const bool behind = held && holds(Clause::kHeldGoesBehindUse);
+  return free_with(base, behind ? everything_submitted() : Fence(), lock);
 }
 
 Status Engine::free_async(Address base, StreamIndex stream, ThreadPins*) {
@@ -62,14 +65,19 @@ Status Engine::free_with(Address base, Fence fence, Lock& lock) {
   }
   Buffer* buffer = window_.buffer_at(base);
   if (buffer == nullptr || buffer->address != base) return Status::kInvalid;
-  const BufferState state = buffer->state.load(std::memory_order_relaxed);
-  if (state != BufferState::kResident && state != BufferState::kMoving) return Status::kInvalid;
-  free_buffer(*buffer, std::move(fence), lock);
-  return Status::kOk;
+  return free_buffer(*buffer, std::move(fence), lock) ? Status::kOk : Status::kInvalid;
 }
 
-void Engine::free_buffer(Buffer& buffer, Fence fence, Lock& lock) {
+// False: it is not live, or no longer when its turn comes.
+bool Engine::free_buffer(Buffer& buffer, Fence fence, Lock& lock) {
+  const uint64_t id = buffer.id;
+  const bool was_held = buffer.held != 0;
   wait_not_busy(buffer, lock);
+  const BufferState state = buffer.state.load(std::memory_order_relaxed);
+  if (buffer.id != id || (state != BufferState::kResident && state != BufferState::kMoving))
+    return false;
+  if (was_held && buffer.held == 0 && holds(Clause::kHeldGoesBehindUse))
+    fence.add(use_fence(buffer));
   policy_.freed(buffer.bytes, streams_.ops() - buffer.birth_op);
   if (buffer.rehearsed_away) rehearse_return(buffer, false);
   if (holds(Clause::kFreeCancels)) cancel(buffer);
@@ -87,15 +95,16 @@ void Engine::free_buffer(Buffer& buffer, Fence fence, Lock& lock) {
   for (const Piece& piece : buffer.pieces) whole = whole && piece.state != PieceState::kHost;
   if (!whole) {
     dissolve(buffer, fence);
-    return;
+    return true;
   }
   if (buffer.held != 0 && holds(Clause::kFreedIsHeld)) {
     buffer.parked = std::move(fence);
     buffer.state.store(BufferState::kHeld, std::memory_order_release);
     freed_held_.push_back(&buffer);
-    return;
+    return true;
   }
   park(buffer, std::move(fence));
+  return true;
 }
 
 void Engine::park(Buffer& buffer, Fence fence) {

@@ -75,6 +75,16 @@ uint32_t* Engine::holders_of(const GraphHold::Held& held) {
   return buffer.id == held.id && buffer.held != 0 ? &buffer.held : nullptr;
 }
 
+// Whether a graph names the allocation.
+bool Engine::is_held(Address base) {
+  if (Slab* slab = window_.slab_at(base); slab != nullptr) {
+    const BlockAt at = Slabs::find(*slab, base);
+    return at.index < slab->blocks.size() && at.block().held != 0;
+  }
+  const Buffer* buffer = window_.buffer_at(base);
+  return buffer != nullptr && buffer->held != 0;
+}
+
 // All of it counts as held already, so that one does not leave for the other.
 Status Engine::bring_home(const GraphHold& added, ThreadPins& pins, Lock& lock) {
   for (const GraphHold::Held& each : added) {

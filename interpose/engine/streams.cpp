@@ -27,7 +27,7 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   }
   State& fresh = state(index);
   if (fresh.external != nullptr && fresh.events->context != native.context) {
-    fresh.events->plain.push_back(fresh.external);
+    put_event(*fresh.events, fresh.external);
     fresh.external = nullptr;
   }
   fresh.native = native;
@@ -35,6 +35,7 @@ StreamIndex Streams::add(const NativeStream& native, uint64_t id, bool per_threa
   fresh.id = id;
   fresh.per_thread = per_thread;
   fresh.live = true;
+  fresh.passed_op = ops();  // what it runs comes later
   fresh.known.clear();
   fresh.owed.clear();
   return index;
@@ -116,6 +117,22 @@ Event Streams::take_event(EventPool& events) {
   return event;
 }
 
+// One that a thread waits for without the mutex would stand for something later, an external flag
+// perhaps.
+void Streams::put_event(EventPool& events, Event event) {
+  for (Awaited* each : awaited_) {
+    if (each->event != event || !holds(Clause::kAwaitedEventStays)) continue;
+    each->done_with = true;
+    return;
+  }
+  events.plain.push_back(event);
+}
+
+void Streams::end_awaiting(Awaited& awaited) {
+  std::erase(awaited_, &awaited);
+  if (awaited.done_with) put_event(*awaited.events, awaited.event);
+}
+
 Point Streams::now(StreamIndex stream) const {
   const State& at = state(stream);
   if (!at.per_thread) return {stream, position(stream)};
@@ -142,7 +159,7 @@ void Streams::mark(StreamIndex stream, bool by_owner) {
   const Event event = take_event(*at.events);
   const auto record = [&] { return port_.record(event, at.native); };
   if (event == nullptr || submit(stream, record) != Status::kOk) {
-    if (event != nullptr) at.events->plain.push_back(event);
+    if (event != nullptr) put_event(*at.events, event);
     // Nobody else can record there later.
     if (at.per_thread) finish_stream(at, position);
     return;
@@ -155,7 +172,7 @@ void Streams::prune(State& at) {
     at.passed = std::max(at.passed, at.marks.front().position);
     at.passed_op = std::max(at.passed_op, at.marks.front().op);
     at.passed_given = at.marks.front().given;
-    at.events->plain.push_back(at.marks.front().event);
+    put_event(*at.events, at.marks.front().event);
     at.marks.pop_front();
   }
 }
@@ -250,8 +267,8 @@ void Streams::synchronize_with(Point point, std::unique_lock<Mutex>* lock) {
   const Event event = mark != nullptr ? mark->event : nullptr;
   const bool live = at.live;
   const NativeStream native = at.native;
-  // An event that is recycled meanwhile stands for something later: the wait is longer, never too
-  // short.
+  Awaited awaited{event, at.events, false};
+  awaited_.push_back(&awaited);
   if (lock != nullptr) lock->unlock();
   Status status = Status::kOk;
   if (event != nullptr) {
@@ -261,6 +278,7 @@ void Streams::synchronize_with(Point point, std::unique_lock<Mutex>* lock) {
     if (status != Status::kOk) status = port_.synchronize_stream(native);
   }
   if (lock != nullptr) lock->lock();
+  end_awaiting(awaited);
   prune(at);
   // Without an event the whole stream was waited for. And a context in error passes everything: its
   // work will never run, and the program learns of it from its own calls.
@@ -332,12 +350,17 @@ bool Streams::record_external(State& at) {
   return at.external_recorded;
 }
 
+void Streams::external_wait_before(Event event, void* context) {
+  if (holds(Clause::kFlagToldToNew)) earlier_.push_back({event, context});
+}
+
 bool Streams::external_wait_pending() {
   if (!earlier_.empty()) {
     std::erase_if(earlier_,
                   [&](const auto& each) { return port_.query(each.first) == Status::kOk; });
   }
-  const bool others = opening_ != 0 || !earlier_.empty();
+  const bool opening = holds(Clause::kFlagCountsOpening) && opening_ != 0;
+  const bool others = opening || !earlier_.empty();
   if (external_pending_ == 0) return others;
   for (StreamIndex i = 2; i < count_; ++i) {
     State& at = state(i);
@@ -407,6 +430,7 @@ void Streams::forget_all() {
   by_id_.clear();
   earlier_.clear();
   exposed_.clear();
+  for (Awaited* each : awaited_) *each = {};
   for (EventPool* events : pools_) {
     events->plain.clear();
     events->timed.clear();
@@ -434,6 +458,9 @@ void Streams::forget(void* context) {
   std::erase_if(exposed_,
                 [context](const Exposed& pair) { return pair.events->context == context; });
   EventPool* events = pool_of(context);
+  for (Awaited* each : awaited_) {
+    if (each->events == events) *each = {};
+  }
   *events = {};
 }
 

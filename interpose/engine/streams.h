@@ -140,7 +140,7 @@ class Streams {
     return at.external_pending && at.external_recorded ? at.external : nullptr;
   }
   // Such an op was forwarded before this engine was there; another one's event is behind it.
-  void external_wait_before(Event event, void* context) { earlier_.push_back({event, context}); }
+  void external_wait_before(Event event, void* context);
 
   // How long streams stood waiting for our lanes: pairs of timed events around the waits, added up
   // when they pass.
@@ -195,6 +195,12 @@ class Streams {
     bool frozen = false;
     Fence owed;  // frozen: what it waits for once it no longer is
   };
+  // What a thread waits for without the mutex; on its stack.
+  struct Awaited {
+    Event event = nullptr;
+    EventPool* events = nullptr;
+    bool done_with = false;  // it goes back to its pool once nobody waits
+  };
   struct Exposed {
     Event begin;
     Event end;
@@ -214,6 +220,8 @@ class Streams {
   void prune(State& state);
   EventPool* pool_of(void* context);
   Event take_event(EventPool& events);
+  void put_event(EventPool& events, Event event);
+  void end_awaiting(Awaited& awaited);
   void forget_stream(State& at);
 
   static constexpr uint64_t kLongSubmission_ns = 200'000;
@@ -227,6 +235,7 @@ class Streams {
   OwnMap<std::pair<void*, uint64_t>, StreamIndex> by_id_;  // in a context
   OwnVector<EventPool*> pools_;
   OwnDeque<Exposed> exposed_;
+  OwnVector<Awaited*> awaited_;
   uint32_t external_pending_ = 0;
   OwnVector<std::pair<Event, void*>> earlier_;  // external_wait_before, and their contexts
   uint32_t opening_ = 0;

@@ -100,6 +100,17 @@ Program each_wants_more() {
       {op(1, {update(b), update(d)})}, 4));
 }
 
+// A stream is used while another thread gives the driver what makes it wait for the host.
+Program used_while_forwarded() {
+  return two(script("used while the flag is forwarded", {.device = 4},
+                    {allocate(a, 2), allocate(b, 2), op(0, {write(a)}), op(0, {write(b)}), idle(0),
+                     idle(0), run_all()},
+                    {wait_for_flag(1)}),
+             {op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0), op(0, {read(b)}),
+              synchronize(0), set_flag()},
+             2);
+}
+
 // An op has found one buffer at home and fetches another, when a thread that has waited often
 // claims the first.
 Program claimed_meanwhile() {
@@ -237,6 +248,9 @@ std::vector<NeededBy> scripts() {
               {allocate(a, 0), allocate(b, 0), op(1, {write(a)}), op(1, {write(b)})},
               {wait_for_flag(1), release(a, 1), allocate(c, 0, 0), op(0, {write(c)}),
                synchronize(0), set_flag()})},
+      {Clause::kFlagKeepsPinning, "FlagKeepsPinning",
+       unmapped(script("pins behind the flag", four, full() + std::vector<Action>{run_all()},
+                       {wait_for_flag(1), allocate(c, 2, 0), set_flag()}))},
       {Clause::kUseCancels, "UseCancels",
        script("used while leaving", four, full(),
               {press(a), op(0, {update(a)}), idle(0), allocate(c, 2), op(0, {write(c)})})},
@@ -316,6 +330,14 @@ std::vector<NeededBy> scripts() {
                idle(0), run_all()},
               {wait_for_flag(1), op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0),
                op(0, {read(b)}), synchronize(0), set_flag()}),
+       nullptr, Clause::kFlagKeepsInPlace},
+      {Clause::kAwaitedEventStays, "AwaitedEventStays", used_while_forwarded()},
+      {Clause::kFlagCountsOpening, "FlagCountsOpening", used_while_forwarded(), nullptr,
+       Clause::kFlagKeepsInPlace},
+      {Clause::kFlagToldToNew, "FlagToldToNew",
+       script("the flag was there before", four, std::vector<Action>{flag_before(1)} + full(),
+              {op(1, {read(b)}), idle(0), idle(0), press(b), allocate(c, 2, 0), op(0, {read(b)}),
+               synchronize(0), set_flag()}),
        nullptr, Clause::kFlagKeepsInPlace},
       {Clause::kUnusedIsEvictable, "UnusedIsEvictable",
        served(script("only what is unused can leave", four,
@@ -459,7 +481,13 @@ bool explore_clauses() {
         static_cast<unsigned long long>(tried.without.states),
         static_cast<unsigned long long>(tried.held.states), tried.held.failed ? ", WHICH FAIL" : "",
         tried.program.text().c_str(), seconds);
-    if (tried.held.failed) std::printf("    %s\n", tried.held.failure.what.c_str());
+    if (tried.held.failed) {
+      std::printf("    %s\n    engine_explorer --clause %s --choices %s --trace 1",
+                  tried.held.failure.what.c_str(), each.name, text_of(tried.held.choices).c_str());
+      if (each.instead != Clause::kCount)
+        std::printf(" --without %d", static_cast<int>(each.instead));
+      std::printf("\n");
+    }
     std::fflush(stdout);
     if (tried.caught()) caught.insert(each.clause);
     good = good && tried.caught();

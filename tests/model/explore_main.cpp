@@ -2,7 +2,7 @@
 // Explores sets of small programs, or one again:
 //   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
 //   engine_explorer --clauses 1              each clause dropped
-//   engine_explorer --clause NAME [--without NUMBER] [--trace 1]   the program of one
+//   engine_explorer --clause NAME [--without NUMBER] [--choices LIST] [--trace 1]   one's program
 //   engine_explorer --wander SECONDS [--seed S] [--set NAME]   longer programs by chance
 //   engine_explorer --set NAME --index I [--choices LIST] [--trace 1]
 
@@ -20,11 +20,11 @@ using namespace offload::model;
 
 namespace {
 
-// The program of a clause, as it plainly goes.
-int play_clause(const std::string& name) {
+// The program of a clause; without choices as it plainly goes.
+int play_clause(const std::string& name, const Choices& choices) {
   for (const NeededBy& each : clause_table()) {
     if (name != each.name) continue;
-    const Found found = replay(each.program, {});
+    const Found found = replay(each.program, choices);
     std::printf("%s: %s %s\n", each.program.text().c_str(),
                 found.failed ? name_of(found.failure.kind) : "ends well",
                 found.failure.what.c_str());
@@ -92,7 +92,7 @@ int main(int count, char** words) {
     if (World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
   });
   if (World::tracing) offload::set_log_level(offload::LogLevel::kTrace);
-  if (!clause.empty()) return play_clause(clause);
+  if (!clause.empty()) return play_clause(clause, choices_of(choices));
   if (clauses) return explore_clauses() ? 0 : 1;
   if (wander > 0) return wander_sets(wander, seed, set) ? 0 : 1;
   bool failed = false;

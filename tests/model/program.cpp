@@ -56,6 +56,9 @@ Action synchronize(int stream) {
 Action wait_for_flag(int stream) {
   return make(Action::Kind::kWaitForFlag, stream, -1, "flag" + on(stream));
 }
+Action flag_before(int stream) {
+  return make(Action::Kind::kFlagBefore, stream, -1, "flag from before" + on(stream));
+}
 Action set_flag() {
   return make(Action::Kind::kSetFlag, -1, -1, "set flag");
 }

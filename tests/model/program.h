@@ -21,6 +21,7 @@ struct Action {
     kIdle,
     kSynchronize,
     kWaitForFlag,
+    kFlagBefore,  // one that the engine is told of (prologues only)
     kSetFlag,
     kTrim,
     kRetire,
@@ -48,6 +49,7 @@ Action press(int var);
 Action idle(int stream);
 Action synchronize(int stream);
 Action wait_for_flag(int stream);
+Action flag_before(int stream);
 Action set_flag();
 Action trim();
 Action retire();

@@ -86,6 +86,8 @@ void Stage::act(const Action& action) {
       return w.synchronize(action.stream);
     case Action::Kind::kWaitForFlag:
       return w.wait_for_flag(action.stream, flags_++);
+    case Action::Kind::kFlagBefore:
+      return w.flag_before(action.stream, flags_++);
     case Action::Kind::kSetFlag:
       if (flags_set_ < flags_) w.set_flag(flags_set_++);
       return gpu_->settle();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "profiler/base/log.h"
 #include "tests/unit/engine/model/inspect.h"
 #include "tests/unit/engine/model/play.h"
@@ -83,6 +85,32 @@ TEST(Graphs, WhatIsFreedComesBackWithTheLastGraph) {
 }
 
 // A block of a slab never moves, but its memory would be the next one's at once.
+// While one thread's free waits for the GPU, another launches the graph and destroys it.
+TEST(Graphs, WhatIsLaunchedBesideAFreeIsWaitedFor) {
+  for (const uint64_t bytes : {granules(2), uint64_t{2000}}) {
+    expect_holds({.device_granules = 2}, [bytes](World& w) {
+      const int s0 = w.add_stream();
+      const int s1 = w.add_stream();
+      const int a = w.allocate(bytes);
+      w.op(s0, {write(a)});
+      const int graph = w.make_graph({update(a)});
+      w.op(s0, {});
+      bool launched = false;
+      const auto launch = [&] {
+        if (std::exchange(launched, true)) return;
+        w.launch(graph, s0);
+        w.destroy_graph(graph);
+      };
+      w.port.while_waiting = launch;
+      w.free(a);
+      w.port.while_waiting = nullptr;
+      launch();  // where nothing was to be waited for
+      const int b = w.allocate(bytes);
+      w.op(s1, {write(b)});
+    });
+  }
+}
+
 TEST(Graphs, ABlockThatIsFreedIsNobodysWhileOneLives) {
   expect_holds(kFour, [](World& w) {
     const int s = w.add_stream();

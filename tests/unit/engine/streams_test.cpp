@@ -273,29 +273,6 @@ TEST(Flags, NothingBehindAFlagIsWaitedFor) {
   });
 }
 
-// Another thread is quicker to use the stream than this one to say that it waits for a flag.
-TEST(Flags, CountFromBeforeTheyAreForwarded) {
-  expect_holds({.device_granules = 4}, [](World& w) {
-    const int s0 = w.add_stream();
-    const int s1 = w.add_stream();
-    const int a = w.allocate(granules(2));
-    const int b = w.allocate(granules(2));
-    w.op(s0, {write(a)});
-    w.op(s1, {write(b)});
-    w.idle(s0, 4);
-    w.synchronize(s0);
-    w.wait_for_flag(s1, 0, [&] {
-      w.op(s1, {update(b)});
-      w.idle(s0, 4);
-      w.policy.first = {w.tensor(b).id};
-      const int c = w.allocate_async(granules(2), s0);
-      w.op(s0, {write(c)});
-    });
-    w.synchronize(s0);
-    w.set_flag(0);
-  });
-}
-
 // The flag passes while somebody waits.
 TEST(Flags, AllocationsGoOnOnceTheFlagHasPassed) {
   expect_holds({.device_granules = 4, .patience = 200}, [](World& w) {

@@ -7,6 +7,15 @@ namespace offload::model {
 
 namespace {
 
+// What is used behind the flag would leave for what is not, if the policy had its way.
+void use_behind_the_flag(World& w, int before, int behind, int used) {
+  w.op(behind, {update(used)});
+  w.idle(before, 4);
+  w.policy.first = {w.tensor(used).id};
+  const int c = w.allocate_async(granules(2), before);
+  w.op(before, {write(c)});
+}
+
 // A buffer that is used behind the flag would leave for it.
 void victim_behind_the_flag(World& w) {
   const int s0 = w.add_stream();
@@ -18,11 +27,38 @@ void victim_behind_the_flag(World& w) {
   w.idle(s0, 4);
   w.synchronize(s0);
   w.wait_for_flag(s1, 0);
-  w.op(s1, {update(b)});
+  use_behind_the_flag(w, s0, s1, b);
+  w.synchronize(s0);
+  w.set_flag(0);
+}
+
+// Another thread uses the stream while the driver is given the op that waits for the flag.
+void flag_being_forwarded(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int b = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s1, {write(b)});
   w.idle(s0, 4);
-  w.policy.first = {w.tensor(b).id};
-  const int c = w.allocate_async(granules(2), s0);
-  w.op(s0, {write(c)});
+  w.synchronize(s0);
+  w.wait_for_flag(s1, 0, [&] { use_behind_the_flag(w, s0, s1, b); });
+  w.synchronize(s0);
+  w.set_flag(0);
+}
+
+// The flag was there before the engine.
+void flag_before_the_engine(World& w) {
+  const int s0 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int b = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s0, {write(b)});
+  w.idle(s0, 4);
+  w.synchronize(s0);
+  const int s1 = w.add_stream();
+  w.flag_before(s1, 0);
+  use_behind_the_flag(w, s0, s1, b);
   w.synchronize(s0);
   w.set_flag(0);
 }
@@ -115,16 +151,35 @@ void in_place_behind_the_flag(World& w) {
   w.set_flag(0);
 }
 
+// There is no room, and host memory would have to be pinned to make some.
+void pins_behind_the_flag(World& w) {
+  const int s0 = w.add_stream();
+  const int s1 = w.add_stream();
+  const int a = w.allocate(granules(2));
+  const int b = w.allocate(granules(2));
+  w.op(s0, {write(a)});
+  w.op(s0, {write(b)});
+  w.idle(s0, 4);
+  w.synchronize(s0);
+  w.wait_for_flag(s1, 0);
+  w.try_allocate_async(granules(2), s0);
+  w.set_flag(0);
+}
+
 }  // namespace
 
 std::vector<Scenario> flag_scenarios() {
   const Settings four = {.device_granules = 4};
+  const Settings unmapped = {.device_granules = 4, .evicted = EvictedShows::kNothing};
   const Settings six = {.device_granules = 6, .largest_extent = 2};
   const Settings ones = {.device_granules = 2, .largest_extent = 1};
   return {
       {Clause::kExternalFlag, "ExternalFlag", four, victim_behind_the_flag},
+      {Clause::kFlagCountsOpening, "FlagCountsOpening", four, flag_being_forwarded},
+      {Clause::kFlagToldToNew, "FlagToldToNew", four, flag_before_the_engine},
       {Clause::kFlagKeepsInPlace, "FlagKeepsInPlace", six, in_place_behind_the_flag},
       {Clause::kFlagLeavesEvent, "FlagLeavesEvent", four, used_before_the_flag},
+      {Clause::kFlagKeepsPinning, "FlagKeepsPinning", unmapped, pins_behind_the_flag},
       {Clause::kFlagKeepsPool, "FlagKeepsPool", ones, pool_behind_the_flag},
       {Clause::kFlagKeepsParked, "FlagKeepsParked", four, parked_behind_the_flag},
       {Clause::kFlagKeepsBlocks, "FlagKeepsBlocks", four, block_behind_the_flag},

@@ -125,13 +125,18 @@ uint64_t EngineTest::digest(Engine& engine, model::ModelPort& port) {
   }
   digest.fence(engine.given_out_);
   digest.add(engine.gathered_);
+  digest.add(engine.sought_);
+  digest.add(engine.slabs_to_come_);
+  digest.add(reinterpret_cast<uintptr_t>(engine.first_));
   digest.add(engine.line_next_);
   digest.add(engine.line_serving_);
   digest.add(engine.waiting_.load());
   digest.add(engine.quiet_until_op_ > streams.ops() ? engine.quiet_until_op_ : 0);
   digest.add((engine.retired() ? 1 : 0) + (engine.pressure_.load() ? 2 : 0));
+  for (const auto& [event, context] : streams.earlier_) digest.add(port.last_record(event)->number);
   for (StreamIndex i = 0; i < streams.count(); ++i) {
     const Streams::State& at = streams.state(i);
+    digest.add(at.opening);
     digest.add(at.passed);
     digest.add(at.passed_op);
     digest.add((at.live ? 1 : 0) + (at.external_pending ? 2 : 0) + (at.external_recorded ? 4 : 0));

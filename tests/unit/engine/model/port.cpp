@@ -127,8 +127,23 @@ Status ModelPort::allocate_pinned(uint64_t bytes, Address* out) {
   if (const Status status = enter(Call::kPin, Schedule::Point::kOther); status != Status::kOk) {
     return status;
   }
+  wait_for_flags();
   *out = device_.memory().pin(bytes);
   return Status::kOk;
+}
+
+// Before it pins, a driver may wait for all that is queued. Only what does not end by itself
+// matters.
+void ModelPort::wait_for_flags() {
+  for (const std::unique_ptr<Queue>& queue : device_.queues()) {
+    const bool flagged = std::any_of(
+        queue->items.begin(), queue->items.end(),
+        [&](const Item& item) { return item.flag >= 0 && !device_.flag_set(item.flag); });
+    if (!flagged) continue;
+    auto mark = std::make_shared<Mark>();
+    submit(*queue, {.run = {}, .records = mark, .waits_for = nullptr});
+    wait_for(mark);
+  }
 }
 
 void ModelPort::free_pinned(Address at) {

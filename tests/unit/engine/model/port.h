@@ -109,6 +109,7 @@ class ModelPort final : public Port {
 
  private:
   void take_time();
+  void wait_for_flags();
   struct ModelEvent {
     std::shared_ptr<Mark> last;
     void* context = nullptr;

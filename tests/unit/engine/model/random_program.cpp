@@ -218,10 +218,13 @@ class RandomProgram {
     }
     return sum;
   }
-  // Nobody else pins anything, nothing fails, and host memory is plenty.
-  bool must_succeed() const {
+  // Nobody else pins anything, nothing fails, and host memory is plenty. While the GPU has not got
+  // to a flag that was set, there is only what it has finished with, for which it has a limited
+  // time.
+  bool must_succeed() {
+    bool forwarding = false;
     return !threaded() && !failing() && flags_.empty() && settings_.host_granules >= 200 &&
-           !settings_.finished_only;
+           !settings_.finished_only && world_->engine->external_waits(&forwarding).empty();
   }
 
   uint64_t live_granules() {

@@ -328,6 +328,21 @@ void World::wait_for_flag(int stream_number, int flag, const std::function<void(
   step();
 }
 
+void World::flag_before(int stream_number, int flag) {
+  const NativeStream native = engine->native(index_of(stream_number));
+  Item item;
+  item.flag = flag;
+  port.submit(*stream(stream_number).queue, std::move(item));
+  ++stream(stream_number).submitted;
+  Event behind = nullptr;
+  if (port.create_event(native.context, false, &behind) != Status::kOk ||
+      port.record(behind, native) != Status::kOk) {
+    return fail(Failure::Kind::kRefused, "an event behind the flag");
+  }
+  engine->external_wait_before({behind, native.context});
+  step();
+}
+
 void World::copy_table(int stream_number, int table, const std::vector<int>& named) {
   Op copy = begin(stream_number, {write(table)});
   if (copy.status != Status::kOk) fail(Failure::Kind::kRefused, "copy of a table");

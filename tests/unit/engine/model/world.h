@@ -112,6 +112,8 @@ class World {
   // An op that waits for the host to set `flag`, as the hooks tell it; `meanwhile`: what another
   // thread does once the driver has it, before they tell.
   void wait_for_flag(int stream, int flag, const std::function<void()>& meanwhile = {});
+  // The driver had that op before the engine was there, which is told of the event behind it.
+  void flag_before(int stream, int flag);
   // A copy from the host that writes the addresses of `named` into a table, as the hooks tell it.
   void copy_table(int stream, int table, const std::vector<int>& named);
   // The stream captures, and nothing of the engine's may touch it, until it no longer does.
