@@ -38,6 +38,7 @@ struct ReportFacts {
   std::uint64_t device_total_bytes = 0;
   std::uint64_t gpu_limit_bytes = 0;  // what we may map
   std::uint64_t host_limit_bytes = 0;
+  std::uint64_t own_memory_bytes = 0;  // what liboffload itself has allocated, now
   // Link rates as measured by the engine; 0: taken from the copies themselves.
   double d2h_bytes_per_s = 0;
   double h2d_bytes_per_s = 0;

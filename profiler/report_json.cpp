@@ -103,6 +103,7 @@ void write_json_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   json.member("peak_bytes_with", snapshot.mapped_bytes.peak);
   json.member("host_peak_bytes", snapshot.host_bytes.peak);
   json.member("pinned_peak_bytes", snapshot.pinned_bytes.peak);
+  json.member("own_memory_bytes", facts.own_memory_bytes);
   json.member("rounding_waste_bytes", snapshot.peak.rounding_waste_bytes);
   json.member("spare_bytes", snapshot.peak.spare_bytes);
 

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "interpose/doors/entries.h"
 #include "interpose/doors/libcuda.h"
+#include "interpose/doors/objects.h"
 
 #if defined(__x86_64__)
 #define OFFLOAD_SLOT_RELOCATIONS R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT
@@ -29,9 +31,26 @@ constexpr unsigned kCallsBetweenLooks = 64;
 constinit std::atomic<unsigned long long> looked_at{0};
 constinit std::atomic<unsigned> calls_left{0};
 
+// Where the driver lies, noted before the objects are visited.
+struct Driver {
+  struct Range {
+    uintptr_t begin;
+    uintptr_t end;
+  };
+  Range segments[32];
+  size_t count = 0;
+  bool holds(uintptr_t address) const {
+    for (size_t i = 0; i < count; ++i) {
+      if (address >= segments[i].begin && address < segments[i].end) return true;
+    }
+    return false;
+  }
+};
+
 struct Found {
   char* file;
   size_t bytes;
+  Driver driver{};
   unsigned long long adds = 0;
   bool again = false;  // look although nothing was loaded
   bool found = false;
@@ -49,15 +68,6 @@ struct Object {
 
 uintptr_t relocated(const dl_phdr_info& object, ElfW(Addr) value) {
   return value < object.dlpi_addr ? object.dlpi_addr + value : value;
-}
-
-bool inside(const dl_phdr_info& object, uintptr_t address) {
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = object.dlpi_phdr[i];
-    if (header.p_type == PT_LOAD && address - (object.dlpi_addr + header.p_vaddr) < header.p_memsz)
-      return true;
-  }
-  return false;
 }
 
 bool read(const dl_phdr_info& info, Object* object) {
@@ -126,13 +136,15 @@ bool names_libcuda(const dl_phdr_info& info) {
 enum class Slot { kOurs, kElsewhere, kUnbound };
 
 Slot judge(const Object& object, uintptr_t value) {
-  if (value == 0 || inside(*object.info, value))
-    return Slot::kUnbound;  // into its own table of jumps
+  // Into its own table of jumps, or not relocated yet: another thread is loading it.
+  if (value == 0 || holds_address(*object.info, value) ||
+      holds_address(*object.info, object.info->dlpi_addr + value))
+    return Slot::kUnbound;
   return in_liboffload(reinterpret_cast<const void*>(value)) ? Slot::kOurs : Slot::kElsewhere;
 }
 
 // Whether one slot of the object leads past us.
-bool bypasses(const Object& object, bool* unbound) {
+bool bypasses(const Object& object, const Driver& driver, bool* unbound) {
   for (int table = 0; table < 2; ++table) {
     const size_t count = object.relocations[table] == nullptr
                              ? 0
@@ -150,11 +162,22 @@ bool bypasses(const Object& object, bool* unbound) {
       const Slot slot = judge(object, value);
       if (slot == Slot::kUnbound) *unbound = true;
       if (slot != Slot::kElsewhere) continue;
-      if (looks_up ? names_libcuda(*object.info) : in_libcuda(reinterpret_cast<const void*>(value)))
-        return true;
+      if (looks_up ? names_libcuda(*object.info) : driver.holds(value)) return true;
     }
   }
   return false;
+}
+
+int note_driver(dl_phdr_info* info, size_t, void* context) {
+  auto* driver = static_cast<Driver*>(context);
+  if (!is_libcuda_file(info->dlpi_name)) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || driver->count == std::size(driver->segments)) continue;
+    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    driver->segments[driver->count++] = {begin, begin + header.p_memsz};
+  }
+  return 0;
 }
 
 int visit(dl_phdr_info* info, size_t, void* context) {
@@ -164,9 +187,8 @@ int visit(dl_phdr_info* info, size_t, void* context) {
   const char* file = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   Object object{};
   // The driver reaches itself, and we reach it on purpose.
-  if (!read(*info, &object) || in_liboffload(object.strings) || in_libcuda(object.strings))
-    return 0;
-  if (!bypasses(object, &result->unbound)) return 0;
+  if (!read(*info, &object) || in_liboffload(object.strings) || is_libcuda_file(file)) return 0;
+  if (!bypasses(object, result->driver, &result->unbound)) return 0;
   std::snprintf(result->file, result->bytes, "%s", *file != '\0' ? file : "the program itself");
   result->found = true;
   return 1;
@@ -179,6 +201,7 @@ bool find_bypass(char* file, size_t bytes) {
   const unsigned left = calls_left.load(std::memory_order_relaxed);
   result.again = left == 1;
   if (left > 1) calls_left.store(left - 1, std::memory_order_relaxed);
+  dl_iterate_phdr(&note_driver, &result.driver);
   dl_iterate_phdr(&visit, &result);
   if (!result.found) looked_at.store(result.adds + 1, std::memory_order_relaxed);
   if (result.unbound) calls_left.store(kCallsBetweenLooks, std::memory_order_relaxed);

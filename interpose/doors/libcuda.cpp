@@ -6,11 +6,19 @@
 #include <atomic>
 #include <string_view>
 
+#include "interpose/doors/objects.h"
 #include "interpose/doors/real_dl.h"
+
+// Where this library begins and ends, by the linker's word.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const char __ehdr_start[];
+[[gnu::visibility("hidden")]] extern const char _end[];
+}
 
 namespace offload {
 namespace {
 
+constexpr size_t kMostPath = 4096;
 constinit std::atomic<void*> driver_handle{nullptr};
 
 // Keeps the object in the process for ever, as a driver stays anyway.
@@ -30,11 +38,6 @@ void* handle() {
   return driver_handle.load(std::memory_order_acquire);
 }
 
-const void* base_of_object(const void* address) {
-  Dl_info where;
-  return dladdr(address, &where) != 0 ? where.dli_fbase : nullptr;
-}
-
 int not_found() {
   return 500;
 }  // CUDA_ERROR_NOT_FOUND
@@ -44,11 +47,13 @@ int not_initialized() {
 
 }  // namespace
 
+bool is_libcuda_file(const char* path) {
+  return path != nullptr && file_part(path).starts_with("libcuda.so");
+}
+
 bool in_libcuda(const void* address) {
-  Dl_info where;
-  if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return false;
-  const std::string_view path = where.dli_fname;
-  return path.substr(path.rfind('/') + 1).starts_with("libcuda.so");
+  char file[kMostPath];
+  return file_of(address, file, sizeof(file)) && is_libcuda_file(file);
 }
 
 bool libcuda_is_loaded() {
@@ -64,6 +69,11 @@ void* driver_refusal() {
   return reinterpret_cast<void*>(libcuda_is_loaded() ? &not_found : &not_initialized);
 }
 
+bool is_driver_refusal(const void* pointer) {
+  return pointer == reinterpret_cast<const void*>(&not_found) ||
+         pointer == reinterpret_cast<const void*>(&not_initialized);
+}
+
 void* driver_symbol_or_refusal(const char* symbol) {
   void* pointer = driver_symbol(symbol);
   return pointer != nullptr ? pointer : driver_refusal();
@@ -71,16 +81,16 @@ void* driver_symbol_or_refusal(const char* symbol) {
 
 void note_libcuda(const void* address) {
   if (driver_handle.load(std::memory_order_acquire) != nullptr) return;
-  Dl_info where;
-  if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return;
-  void* opened = open_loaded(where.dli_fname);
+  char file[kMostPath];
+  if (!file_of(address, file, sizeof(file)) || *file == '\0') return;
+  void* opened = open_loaded(file);
   void* nothing = nullptr;
   if (opened != nullptr)
     driver_handle.compare_exchange_strong(nothing, opened, std::memory_order_acq_rel);
 }
 
 bool in_liboffload(const void* address) {
-  return base_of_object(address) == base_of_object(reinterpret_cast<const void*>(&in_liboffload));
+  return address >= __ehdr_start && address < _end;
 }
 
 }  // namespace offload

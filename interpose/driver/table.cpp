@@ -38,14 +38,25 @@ void* find_real(Entry entry) {
   return pointer != nullptr ? pointer : driver_refusal();
 }
 
+void find_all_real() {
+  for (size_t i = 0; i < kEntryCount; ++i) {
+    const auto entry = static_cast<Entry>(i);
+    if (real_entries[i].load(std::memory_order_relaxed) == nullptr && look_for(entry) == nullptr)
+      learn(entry, driver_refusal());
+  }
+}
+
 void learn(Entry entry, void* pointer) {
-  void* nothing = nullptr;
-  real_entries[index(entry)].compare_exchange_strong(nothing, pointer, std::memory_order_relaxed);
+  std::atomic<void*>& at = real_entries[index(entry)];
+  void* known = at.load(std::memory_order_relaxed);
+  if (known == nullptr || is_driver_refusal(known))
+    at.compare_exchange_strong(known, pointer, std::memory_order_relaxed);
 }
 
 bool has(Entry entry) {
-  return real_entries[index(entry)].load(std::memory_order_relaxed) != nullptr ||
-         look_for(entry) != nullptr;
+  const void* known = real_entries[index(entry)].load(std::memory_order_relaxed);
+  if (known == nullptr) known = look_for(entry);
+  return known != nullptr && !is_driver_refusal(known);
 }
 
 }  // namespace offload

@@ -26,6 +26,9 @@ struct RealType;
 extern std::atomic<void*> real_entries[kEntryCount];  // null: not looked for, or not there
 
 void* find_real(Entry entry);
+// Now, while no lock of ours is held: looking an entry up takes the loader's lock, which another
+// thread may hold that waits for one of ours.
+void find_all_real();
 
 template <Entry E>
 typename RealType<E>::type real() {

@@ -48,6 +48,7 @@ enum class Clause {
   kFailedCopyReadsSlot,   // and behind that of a copy in
   kUnusedIsEvictable,     // a buffer that no op has named can leave
   kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed
+  kBusyIsWaitedFor,       // what the worker is at is claimed: who comes for it waits until it is done
   kSlotShownAfterCopied,  // the slot is shown only once e2 has passed
   kAddressWaitsFence,     // so is the address of what was freed, behind the free or e1
   kAddressWaitsUnmap,     // an address is given out again only once unmapped

@@ -32,7 +32,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
   if (piece->shown != nullptr) {
     if (holds(Clause::kWorkerWaitsLeave) && !streams_.passed(piece->leave, false))
       return Tended::kLater;
-    piece->busy = true;
+    piece->busy = holds(Clause::kBusyIsWaitedFor);
     const Status status = without_mutex(lock, [&] { return timed_unmap(at, bytes); });
     piece->busy = false;
     if (status != Status::kOk) return Tended::kLater;
@@ -44,7 +44,7 @@ Engine::Tended Engine::tend_piece(const PieceJob& job, Lock& lock) {
   if (holds(Clause::kSlotShownAfterCopied) && !streams_.passed(piece->copied, false)) {
     return Tended::kLater;
   }
-  piece->busy = true;
+  piece->busy = holds(Clause::kBusyIsWaitedFor);
   slot->mapped = without_mutex(
       lock, [&] { return timed_map(at, bytes, slot->handle, Place::kHost) == Status::kOk; });
   piece->busy = false;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/foreign_callers.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstdint>
-#include <cstring>
+#include <string_view>
 
+#include "interpose/doors/objects.h"
 #include "interpose/doors/substitute.h"
 
 namespace offload {
@@ -28,13 +27,12 @@ void forget_after_lookups() {
 }
 
 bool is_communication_library(const void* code) {
-  Dl_info where;
-  if (dladdr(code, &where) == 0 || where.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(where.dli_fname, '/');
-  const char* file = slash == nullptr ? where.dli_fname : slash + 1;
-  for (const char* name :
+  char path[4096];
+  if (!file_of(code, path, sizeof(path))) return false;
+  const std::string_view file = file_part(path);
+  for (const std::string_view name :
        {"libnccl", "libnvshmem", "libucx", "libucp", "libuct", "libucs", "libucc"}) {
-    if (std::strncmp(file, name, std::strlen(name)) == 0) return true;
+    if (file.starts_with(name)) return true;
   }
   return false;
 }

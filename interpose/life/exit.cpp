@@ -16,6 +16,7 @@
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
 #include "interpose/life/fork.h"
+#include "interpose/life/heap.h"
 #include "interpose/life/sessions.h"
 #include "interpose/life/start.h"
 #include "profiler/base/log.h"
@@ -62,6 +63,7 @@ void write_summary(const Session* last, std::string_view incomplete = {}) {
   facts.policy = options().policy;
   facts.evicted = options().evicted;
   facts.incomplete = incomplete;
+  facts.own_memory_bytes = own_bytes_in_use();
   const AllDevices& devices = *own_new<AllDevices>(last);  // large, and needed to the end
   facts.devices = {devices.facts, devices.count};
   if (last != nullptr) {

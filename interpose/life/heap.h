@@ -17,6 +17,7 @@ namespace offload {
 
 void* own_allocate(size_t bytes);
 void own_free(void* memory);
+size_t own_bytes_in_use();
 
 template <typename T>
 struct OwnAllocator {

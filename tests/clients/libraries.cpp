@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "tests/clients/client.h"
@@ -179,11 +180,46 @@ void nccl_where_another_was(Client& client) {
   client.disperse(buffers);
 }
 
+// While a library's constructor runs, its thread holds the loader's lock. It waits for another
+// thread, which launches a kernel for the first time.
+struct Meanwhile {
+  Client& client;
+  CUfunction fill;
+  CUdeviceptr to;
+  void launch() {
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    uint32_t words = kWords;
+    uint32_t seed = 12;
+    client.launch(fill, {&to, &words, &seed}, {sizeof(to), sizeof(words), sizeof(seed)});
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  }
+};
+
+void launch_while_loading(Client& client) {
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  Meanwhile meanwhile{client, nullptr, client.allocate()};
+  CHECK_CUDA(client.cuda.cuModuleGetFunction(&meanwhile.fill, client.load(), "fill"));
+  void (*const run)(void*) = [](void* what) {
+    std::thread([what] { static_cast<Meanwhile*>(what)->launch(); }).join();
+  };
+  char call[64];
+  std::snprintf(call, sizeof(call), "%p %p", reinterpret_cast<void*>(run),
+                static_cast<void*>(&meanwhile));
+  CHECK(setenv("CLIENT_WHILE_LOADING", call, 1) == 0);
+  open_plugin(0);
+  unsetenv("CLIENT_WHILE_LOADING");
+  client.expect(meanwhile.to, filled(12));
+  look_at_all(client, buffers);
+  client.free(meanwhile.to);
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kLibraryScenarios = {
     {"nccl-where-another-was", &nccl_where_another_was},
     {"closed-library", &closed_library},
+    {"launch-while-loading", &launch_while_loading},
     {"deep-library", &deep_library},
     {"foreign-library", &foreign_library},
     {"own-mappings", &own_mappings},

@@ -401,6 +401,7 @@ const std::vector<NeededBy>& clause_table() {
         NEEDED(InPlaceIsUse, "in-place", 0),
         NEEDED(AllocationReserve, "reserve", 6272),
         NEEDED(WorkerWaitsLeave, "plain", 4),
+        NEEDED(BusyIsWaitedFor, "plain", 4),
         NEEDED(CaptureLeavesEvent, "captures", 8),
         NEEDED(CaptureUntouched, "captures", 9),
         NEEDED(ThawPaysWaits, "captures", 2179),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explores sets of small programs, or one again:
-//   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N]
+//   engine_explorer [--set NAME|all] [--every N] [--seconds N] [--states N] [--seed S]
 //   engine_explorer --clauses 1              each clause dropped
 //   engine_explorer --clause NAME [--without NUMBER] [--choices LIST] [--trace 1]   one's program
 //   engine_explorer --wander SECONDS [--seed S] [--set NAME]   longer programs by chance
@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "interpose/engine/clauses.h"
@@ -92,6 +93,10 @@ int main(int count, char** words) {
     if (World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
   });
   if (World::tracing) offload::set_log_level(offload::LogLevel::kTrace);
+  if (seed == 0) {  // by chance
+    seed = static_cast<uint64_t>(std::time(nullptr));
+    std::printf("--seed %llu\n", static_cast<unsigned long long>(seed));
+  }
   if (!clause.empty()) return play_clause(clause, choices_of(choices));
   if (clauses) return explore_clauses() ? 0 : 1;
   if (wander > 0) return wander_sets(wander, seed, set) ? 0 : 1;
@@ -100,6 +105,7 @@ int main(int count, char** words) {
     if (set != "all" && set != each.name) continue;
     const SetResult result = explore_set(each, {.every = every,
                                                 .seconds = seconds,
+                                                .seed = seed,
                                                 .states = states,
                                                 .index = index,
                                                 .failures = first ? 1u : 3u,

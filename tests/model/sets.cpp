@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <random>
 
 namespace offload::model {
@@ -93,6 +94,19 @@ bool wander_sets(double seconds, uint64_t seed, const std::string& only) {
   return failed == 0;
 }
 
+namespace {
+
+// Steps of this size meet each of `count` once.
+uint64_t stride(uint64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (;;) {
+    const uint64_t step = 1 + random() % std::max<uint64_t>(count, 1);
+    if (std::gcd(step, count) == 1) return step;
+  }
+}
+
+}  // namespace
+
 SetResult explore_set(const ProgramSet& set, const SetOptions& options) {
   SetResult result;
   result.name = set.name;
@@ -101,9 +115,17 @@ SetResult explore_set(const ProgramSet& set, const SetOptions& options) {
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  for (uint64_t i = 0; i < result.of; i += options.every) {
+  const uint64_t chosen = (result.of + options.every - 1) / options.every;
+  // Where the time does not suffice for all of them, each seed tries others first.
+  const bool mixed = options.seconds > 0 && options.every == 1;
+  const uint64_t step = mixed ? stride(chosen, options.seed) : 1;
+  for (uint64_t k = 0; k < chosen; ++k) {
+    uint64_t i = (mixed ? (options.seed + k * step) % chosen : k) * options.every;
     if (options.index >= 0) i = static_cast<uint64_t>(options.index);
-    if (options.seconds > 0 && elapsed() > options.seconds) break;
+    if (options.seconds > 0 && elapsed() > options.seconds) {
+      result.for_time = chosen - k;
+      break;
+    }
     Program program = options.longer ? set.longer(i) : set.program(i);
     if (options.states != 0) program.bounds.states = options.states;
     const Found found = options.again ? replay(program, options.choices) : explore(program);
@@ -131,11 +153,12 @@ std::string SetResult::text() const {
   std::snprintf(
       line, sizeof(line),
       "%-12s %6llu of %llu programs, %9llu states (%llu met again), %8llu ends, at most "
-      "%llu choices deep, %llu cut short, %.1f s%s",
+      "%llu choices deep, %llu cut short, %llu left out for time, %.1f s%s",
       name.c_str(), static_cast<unsigned long long>(programs), static_cast<unsigned long long>(of),
       static_cast<unsigned long long>(states), static_cast<unsigned long long>(seen_again),
       static_cast<unsigned long long>(ends), static_cast<unsigned long long>(deepest),
-      static_cast<unsigned long long>(cut_short), seconds, failures.empty() ? "" : ", FAILED:");
+      static_cast<unsigned long long>(cut_short), static_cast<unsigned long long>(for_time),
+      seconds, failures.empty() ? "" : ", FAILED:");
   std::string all = line;
   for (const std::string& failure : failures) all += "\n  " + failure;
   return all;

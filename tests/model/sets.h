@@ -32,6 +32,7 @@ const std::vector<ProgramSet>& program_sets();
 struct SetOptions {
   uint64_t every = 1;     // each n-th program only
   double seconds = 0;     // 0: without end
+  uint64_t seed = 1;      // which come first, where `seconds` may not suffice for all
   uint64_t states = 0;    // of one program; 0: as the set says
   long index = -1;        // one program only
   uint64_t failures = 3;  // then the set is left
@@ -48,7 +49,8 @@ struct SetResult {
   uint64_t seen_again = 0;
   uint64_t ends = 0;
   uint64_t deepest = 0;
-  uint64_t cut_short = 0;
+  uint64_t cut_short = 0;  // programs that have more states than they were given
+  uint64_t for_time = 0;   // programs that were left out
   double seconds = 0;
   std::vector<std::string> failures;  // and how to play each again
   std::string text() const;

@@ -104,10 +104,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1, help="of the first program")
+    parser.add_argument("--seed", type=int, default=1, help="of the first program; 0: by chance")
     parser.add_argument("--operations", type=int, default=1500)
     parser.add_argument("--one", type=int)
     arguments = parser.parse_args()
+    if arguments.seed == 0:
+        arguments.seed = int(time.time())
+        print(f"--seed {arguments.seed}", flush=True)
     programs = Programs(arguments.build, arguments.one is not None)
     if arguments.one is not None:
         wrong, moved = programs.check(settings_of(arguments.one, arguments.operations))

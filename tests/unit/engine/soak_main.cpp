@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many programs by chance, or one again:
-//   engine_soak [--flavour NAME|all] [--seed FIRST] [--runs N] [--steps N] [--seconds N] [--trace
-//   1]
+//   engine_soak [--flavour NAME|all] [--seed FIRST, 0: by chance] [--runs N] [--steps N] [--seconds
+//   N] [--trace 1]
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 
 #include "profiler/base/log.h"
@@ -32,6 +33,7 @@ int main(int count, char** words) {
     if (option == "--trace") offload::model::World::tracing = true;
     if (option == "--seconds") seconds = std::strtoull(value, nullptr, 10);
   }
+  if (seed == 0) seed = static_cast<uint64_t>(std::time(nullptr));
   offload::set_log_sink([](std::string_view line) {
     if (offload::model::World::tracing) std::fwrite(line.data(), 1, line.size(), stdout);
   });

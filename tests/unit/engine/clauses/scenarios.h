@@ -28,7 +28,7 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) {
 inline constexpr Clause kExploredOnly[] = {Clause::kNoteBeforeUnpin,   Clause::kAllocationReserve,
                                            Clause::kGrowthCounts,      Clause::kDroppedPinsCount,
                                            Clause::kServedTakes,       Clause::kFirstClaimsAll,
-                                           Clause::kAwaitedEventStays, Clause::kOthersStandAside};
+                                           Clause::kAwaitedEventStays, Clause::kBusyIsWaitedFor, Clause::kOthersStandAside};
 
 std::vector<Scenario> leave_scenarios();     // pins, claims, e1
 std::vector<Scenario> copy_scenarios();      // the copy out, and who waits for it
