@@ -188,7 +188,8 @@ void write_text_report(const Snapshot& snapshot, const ReportFacts& facts, Sink 
   bool still = snapshot.copies_out == 0;
   if ((still && facts.incomplete.empty()) || snapshot.reason_given) {
     std::string_view reason = sentence_of(snapshot.reason);
-    const bool at_times = snapshot.reason == Reason::host_memory_exhausted;
+    const bool at_times = snapshot.reason == Reason::host_memory_exhausted ||
+                          snapshot.reason == Reason::pinning_could_wait;
     out(still ? "  Nothing was moved: "
               : (at_times ? "  Less could leave at times: " : "  Moving stopped: "));
     out(reason);

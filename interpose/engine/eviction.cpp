@@ -213,7 +213,10 @@ bool Engine::hand_over_oldest(bool even_pinned, Wanted wanted) {
 bool Engine::pin_lacking(Lock& lock) {
   const Lacking lacking = std::exchange(lacking_, {});
   if (lacking.granules == 0) return false;
-  if (pins_behind_work() && streams_.external_wait_pending()) return false;
+  if (pins_behind_work() && streams_.external_wait_pending()) {
+    statistics_.set_reason(Reason::pinning_could_wait);
+    return false;
+  }
   const uint64_t begin = port_.now_nanoseconds();
   Slots::Growth growth;
   if (pinning_) {

@@ -206,6 +206,8 @@ void explain(const Session& session, bool too_large, std::span<char> out) {
         "host memory for moved buffers is at its limit of %s (OFFLOAD_HOST_LIMIT), a part "
         "of which is kept free for bringing buffers back",
         limit.c_str());
+  } else if (given && reason == Reason::pinning_could_wait) {
+    std::snprintf(out.data(), out.size(), "%.*s", length, sentence.data());
   } else if (too_large) {
     std::snprintf(out.data(), out.size(), "that is more than the limit alone (OFFLOAD_GPU_LIMIT)");
   } else if (session.config.limit_bytes < session.config.granularity) {

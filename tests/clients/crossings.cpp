@@ -219,6 +219,7 @@ void flag_on_other_device(Client& client) {
   const CUdeviceptr here = client.allocate();
   client.fill(here, 3);
   enter(other);
+  other.disperse(other.crowd(2 * kCrowd));  // behind the flag no host memory may be pinned
   const CUdeviceptr behind = other.allocate();
   const std::vector<CUdeviceptr> early = other.crowd(4);
   enter(client);

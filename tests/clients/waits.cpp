@@ -42,6 +42,7 @@ void flag_set_by_host(Client& client) {
   CUstream working = nullptr;
   CHECK_CUDA(client.cuda.cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
   CHECK_CUDA(client.cuda.cuStreamCreate(&working, CU_STREAM_NON_BLOCKING));
+  client.disperse(client.crowd(kCrowd));  // behind the flag no host memory may be pinned
   client.stream = waiting;
   const CUdeviceptr behind = client.allocate();
   const CUdeviceptr before = client.allocate();
