@@ -23,7 +23,7 @@ struct FreeRange {
   uint64_t bytes = 0;
 };
 constinit FreeRange free_ranges[32]{};
-constinit std::mutex free_mutex;
+constinit PlainMutex free_mutex;
 
 CUstream native(const NativeStream& stream) {
   return static_cast<CUstream>(stream.stream);

@@ -10,6 +10,7 @@
 
 #include "interpose/driver/device.h"
 #include "interpose/driver/own_call.h"
+#include "interpose/engine/edges.h"
 #include "interpose/engine/port.h"
 #include "interpose/life/heap.h"
 
@@ -66,7 +67,7 @@ class DriverPort final : public Port {
   const Device device_;
   CUstream lanes_[2] = {};
   Address checksum_memory_ = 0;  // under the engine's mutex, as all of OFFLOAD_VERIFY
-  std::mutex mappings_mutex_;    // last in any order; never held across a driver call
+  PlainMutex mappings_mutex_;    // last in any order; never held across a driver call
   OwnMap<Address, Mapping> mappings_;
   OwnVector<CUdevice> peers_;
   struct Range {

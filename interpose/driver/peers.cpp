@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/driver/peers.h"
+#include "interpose/engine/edges.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +14,7 @@ struct Peer {
   const void* memory_of = nullptr;
   CUdevice device = 0;
 };
-constinit std::mutex mutex;
+constinit PlainMutex mutex;
 constinit Peer peers[kMost]{};
 
 }  // namespace

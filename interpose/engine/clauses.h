@@ -36,19 +36,19 @@ enum class Clause {
   kBlockKeepsFence,        // a block of a slab remembers what it had to wait for, as a buffer does
   kNewStreamWaits,         // a stream may use blocks that were given out before it was seen
   kParkHoldsFill,  // a freed buffer's fence holds its fill: user streams do not drain our copies
-  kRestoreWaitsFence,     // the copy in waits for what still uses the extent
-  kRestoreWaitsCopied,    // and for its own eviction
-  kRestoreChecksLeave,    // an address shows something else only once e1 has passed
-  kRestoreSetsFill,       // fill = e3
-  kRestoreForgetsWaits,   // for which no stream has waited yet
-  kAwaitedEventStays,     // an event that a thread waits for is not recorded anew meanwhile
-  kSlotKeepsFence,        // a slot is free again behind the copy that reads it
-  kFailedCopyKeepsSlot,   // and behind the part of a copy out that was submitted before a call
-                          // failed
-  kFailedCopyReadsSlot,   // and behind that of a copy in
-  kUnusedIsEvictable,     // a buffer that no op has named can leave
-  kWorkerWaitsLeave,      // an old address is unmapped only once e1 has passed
-  kBusyIsWaitedFor,       // what the worker is at is claimed: who comes for it waits until it is done
+  kRestoreWaitsFence,    // the copy in waits for what still uses the extent
+  kRestoreWaitsCopied,   // and for its own eviction
+  kRestoreChecksLeave,   // an address shows something else only once e1 has passed
+  kRestoreSetsFill,      // fill = e3
+  kRestoreForgetsWaits,  // for which no stream has waited yet
+  kAwaitedEventStays,    // an event that a thread waits for is not recorded anew meanwhile
+  kSlotKeepsFence,       // a slot is free again behind the copy that reads it
+  kFailedCopyKeepsSlot,  // and behind the part of a copy out that was submitted before a call
+                         // failed
+  kFailedCopyReadsSlot,  // and behind that of a copy in
+  kUnusedIsEvictable,    // a buffer that no op has named can leave
+  kWorkerWaitsLeave,     // an old address is unmapped only once e1 has passed
+  kBusyIsWaitedFor,  // what the worker is at is claimed: who comes for it waits until it is done
   kSlotShownAfterCopied,  // the slot is shown only once e2 has passed
   kAddressWaitsFence,     // so is the address of what was freed, behind the free or e1
   kAddressWaitsUnmap,     // an address is given out again only once unmapped

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where host threads can come between each other: the engine's mutex, and the places in an op and
-// in a claim where memory is read or written without it. In a test build whoever watches is told at
-// each of them, and lets another thread go on there, or sleeps. In the library they are nothing,
-// and the mutex is the standard one.
+// Where host threads can come between each other: the library's mutexes, and the places in an op
+// and in a claim where memory is read or written without it. In a test build whoever watches is
+// told at each of them, and lets another thread go on there, or sleeps. In the library they are
+// nothing, and the mutex is the standard one.
 
 #include <condition_variable>
 #include <cstdint>
@@ -55,6 +55,22 @@ class Mutex {
   bool held_ = false;
 };
 
+// The library's other locks, which the engine's tests do not play: each guards a few short
+// places.
+class PlainMutex {
+ public:
+  void lock() {
+    edge(Edge::kWantMutex);
+    mutex_.lock();
+    edge(Edge::kHasMutex);
+  }
+  bool try_lock() { return mutex_.try_lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
 // The standard one, over the mutex inside.
 class Condition {
  public:
@@ -77,6 +93,7 @@ class Condition {
 
 inline void edge(Edge) {}
 using Mutex = std::mutex;
+using PlainMutex = std::mutex;
 using Condition = std::condition_variable;
 
 #endif

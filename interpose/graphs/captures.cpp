@@ -6,6 +6,7 @@
 
 #include "interpose/driver/own_call.h"
 #include "interpose/driver/table.h"
+#include "interpose/engine/edges.h"
 #include "interpose/life/sessions.h"
 
 namespace offload {
@@ -27,7 +28,7 @@ struct OpenCapture {
 };
 
 // Below the engine's mutex in no order: neither is held while the other is taken.
-constinit std::mutex mutex;
+constinit PlainMutex mutex;
 constinit OpenCapture open[kMost]{};
 constinit uint32_t open_count = 0;
 constinit uint32_t uncounted = 0;  // more than fit: never forgotten

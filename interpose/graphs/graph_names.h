@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "interpose/driver/cuda_api.h"
+#include "interpose/engine/edges.h"
 #include "interpose/engine/engine.h"
 #include "interpose/graphs/graph_holds.h"
 
@@ -105,7 +106,7 @@ class GraphNames {
   static Record in_one(Record record);
   bool find_node(CUgraphNode node, CUgraph* graph);
 
-  std::mutex mutex_;
+  PlainMutex mutex_;
   OwnMap<CUgraph, Record> graphs_;
   OwnMap<CUgraphExec, Record> execs_;
   OwnMap<CUgraphNode, CUgraph> nodes_;  // of those that were looked for, and their graphs' others

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "interpose/engine/edges.h"
 #include "interpose/memory/host_share.h"
 
 namespace offload {
@@ -42,7 +43,7 @@ class HostParts {
   friend class HostPart;
   uint64_t left_for(const HostPart& part) const;
 
-  std::mutex mutex_;
+  PlainMutex mutex_;
   uint64_t limit_bytes_ = 0;
   uint64_t least_bytes_ = 0;  // left to each
   uint32_t devices_ = 1;

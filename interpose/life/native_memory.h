@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "interpose/engine/edges.h"
 #include "interpose/life/heap.h"
 #include "profiler/statistics.h"
 
@@ -44,7 +45,7 @@ class NativeMemory {
   void count(Kind kind, uint64_t name, uint64_t bytes);
   void uncount(uint64_t bytes);
 
-  mutable std::mutex mutex_;  // held across nothing of the driver's
+  mutable PlainMutex mutex_;  // held across nothing of the driver's
   uint64_t limit_bytes_ = 0;
   uint64_t reserved_bytes_ = 0;  // what is held is among them
   OwnMap<uint64_t, uint64_t> addresses_;

@@ -7,6 +7,7 @@
 
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
+#include "interpose/engine/edges.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/life/early_waits.h"
 #include "interpose/life/exit.h"
@@ -31,9 +32,9 @@ constinit std::atomic<bool> seen{false};
 constinit std::atomic<bool> forwarding{false};  // for ever
 constinit std::atomic<bool> gave_up{false};
 constinit std::atomic<void*> refused_contexts[kMostDevices]{};  // that cannot be managed
-constinit std::mutex making;   // only ever one session at a time is made; held across driver calls,
+constinit PlainMutex making;   // only ever one session at a time is made; held across driver calls,
                                // as nobody else waits for it
-constinit std::mutex linking;  // who changes the list; held across nothing
+constinit PlainMutex linking;  // who changes the list; held across nothing
 
 bool is_refused(const void* context) {
   return std::any_of(std::begin(refused_contexts), std::end(refused_contexts),

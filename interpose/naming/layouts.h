@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "interpose/engine/edges.h"
 #include "interpose/life/heap.h"
 
 namespace offload {
@@ -82,7 +83,7 @@ class Layouts {
   std::atomic<Table*> table_;
   std::atomic<uint64_t> generation_{1};
   std::atomic<size_t> count_{0};
-  std::mutex mutex_;  // of writers; not held while the driver is asked
+  PlainMutex mutex_;  // of writers; not held while the driver is asked
 };
 
 }  // namespace offload
