@@ -48,6 +48,26 @@ class WorkersPaused {
   OwnVector<Session*> paused_;
 };
 
+// The device's primary context, of which it is known that a session has to do with it, has ended.
+void primary_may_have_died(CUcontext context, CUdevice device) {
+  unsigned flags = 0;
+  int alive = 1;
+  if (context != nullptr &&
+      real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &alive) == CUDA_SUCCESS &&
+      alive == 0) {
+    context_died(context);
+  }
+}
+
+// False: it is none.
+bool device_of(CUcontext context, CUdevice* device) {
+  if (real<Entry::cuCtxPushCurrent_v2>()(context) != CUDA_SUCCESS) return false;
+  const bool answered = real<Entry::cuCtxGetDevice>()(device) == CUDA_SUCCESS;
+  CUcontext popped = nullptr;
+  real<Entry::cuCtxPopCurrent_v2>()(&popped);
+  return answered;
+}
+
 }  // namespace
 
 template <Entry E, typename Device>
@@ -114,13 +134,37 @@ CUresult primary_ctx_release(CUdevice device) {
   const WorkersPaused paused(context);
   const CUresult result = real<E>()(device);
   context_changed();
-  if (result == CUDA_SUCCESS) a_context_died();
-  unsigned flags = 0;
-  int alive = 1;
-  if (context != nullptr && result == CUDA_SUCCESS &&
-      real<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &alive) == CUDA_SUCCESS &&
-      alive == 0) {
-    context_died(context);
+  if (result == CUDA_SUCCESS) {
+    a_context_died();
+    primary_may_have_died(context, device);
+  }
+  return result;
+}
+
+// Hooked only to be at hand below: drivers before CUDA 12.4 have no green contexts.
+template <Entry E>
+CUresult ctx_from_green_ctx(CUcontext* context, CUgreenCtx green) {
+  return real<E>()(context, green);
+}
+
+// Releases the primary context, too, that it was made of.
+template <Entry E>
+CUresult green_ctx_destroy(CUgreenCtx green) {
+  CUcontext context = nullptr;
+  CUcontext primary = nullptr;
+  CUdevice device = 0;
+  if (session() != nullptr && real<Entry::cuCtxFromGreenCtx>()(&context, green) == CUDA_SUCCESS &&
+      device_of(context, &device)) {
+    primary = context_of_concern(device);
+  }
+  const WorkersPaused paused(context);
+  const WorkersPaused paused_for_primary(primary);
+  const CUresult result = real<E>()(green);
+  context_changed();
+  if (result == CUDA_SUCCESS) {
+    a_context_died();
+    if (context != nullptr) context_died(context);
+    primary_may_have_died(primary, device);
   }
   return result;
 }

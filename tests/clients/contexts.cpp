@@ -113,6 +113,60 @@ void capture_in_other_context(Client& client) {
   client.disperse(buffers);
 }
 
+// Two green contexts over the primary one's memory, each with half of the device's multiprocessors:
+// a stream made in one, used wherever; a stream of the other while that one is current. One comes
+// and goes.
+void green_contexts(Client& client) {
+  const auto entry = [&]<class Function>(Function*, const char* name) {
+    auto* found = reinterpret_cast<Function*>(client.cuda.other(name));
+    CHECK(found != nullptr);
+    return found;
+  };
+#define GREEN(name) entry(&::name, #name)
+  CUdevResource all{};
+  CHECK_CUDA(GREEN(cuDeviceGetDevResource)(client.device, &all, CU_DEV_RESOURCE_TYPE_SM));
+  CUdevResource parts[2] = {};
+  unsigned groups = 2;
+  CHECK_CUDA(
+      GREEN(cuDevSmResourceSplitByCount)(parts, &groups, &all, nullptr, 0, all.sm.smCount / 2));
+  CHECK(groups == 2);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  std::vector<std::vector<uint32_t>> wanted = crowd_on_host();
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  CUgreenCtx green[2] = {};
+  Client within[2] = {client, client};
+  const auto create = [&](int which) {
+    CUdevResourceDesc desc = nullptr;
+    CHECK_CUDA(GREEN(cuDevResourceGenerateDesc)(&desc, &parts[which], 1));
+    CHECK_CUDA(
+        GREEN(cuGreenCtxCreate)(&green[which], desc, client.device, CU_GREEN_CTX_DEFAULT_STREAM));
+    CHECK_CUDA(GREEN(cuGreenCtxStreamCreate)(&within[which].stream, green[which],
+                                             CU_STREAM_NON_BLOCKING, 0));
+  };
+  create(1);
+  CHECK_CUDA(GREEN(cuCtxFromGreenCtx)(&within[1].context, green[1]));
+  for (int round = 0; round < 3; ++round) {
+    create(0);  // with the handles of the one before
+    take_turns(within[0], within[1], buffers, wanted);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    enter(client);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    CHECK_CUDA(client.cuda.cuStreamDestroy(within[0].stream));
+    CHECK_CUDA(GREEN(cuGreenCtxDestroy)(green[0]));
+  }
+  enter(within[1]);
+  for (uint32_t i = 0; i < kCrowd; ++i) {
+    within[1].mix(buffers[i], buffers[(i + 5) % kCrowd]);
+    mix_on_host(wanted[i], wanted[(i + 5) % kCrowd]);
+  }
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  expect_all(client, buffers, wanted);
+  CHECK_CUDA(client.cuda.cuStreamDestroy(within[1].stream));
+  CHECK_CUDA(GREEN(cuGreenCtxDestroy)(green[1]));
+  client.disperse(buffers);
+#undef GREEN
+}
+
 }  // namespace
 
 const std::vector<Scenario> kContextScenarios = {
@@ -120,6 +174,7 @@ const std::vector<Scenario> kContextScenarios = {
     {"two-contexts-null-streams", &two_contexts_null},
     {"contexts-come-and-go", &contexts_come_and_go},
     {"capture-in-other-context", &capture_in_other_context},
+    {"green-contexts", &green_contexts},
 };
 
 }  // namespace clients

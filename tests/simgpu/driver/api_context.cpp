@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: primary ones, created ones, and each thread's stack.
-#include <algorithm>
-
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/context_life.h"
 #include "tests/simgpu/driver/objects.h"
-#include "tests/simgpu/driver/options.h"
-#include "tests/simgpu/driver/peers.h"
 #include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
-#include "tests/simgpu/exec/graph_exec.h"
-#include "tests/simgpu/memory/address_space.h"
-#include "tests/simgpu/memory/heap.h"
-#include "tests/simgpu/memory/host_blocks.h"
 #include "tests/simgpu/memory/pool.h"
 
 using simgpu::Call;
 using simgpu::Context;
 using simgpu::contexts;
 using simgpu::engine;
+using simgpu::is_device;
 using simgpu::Needs;
-using simgpu::options;
+using simgpu::primary_flags;
 using simgpu::thread_state;
 
 namespace {
@@ -29,66 +23,8 @@ constexpr unsigned kContextVersion = 3020;
 constexpr int kLowestPriority = 0;
 constexpr int kHighestPriority = -5;
 
-Context*& primary(CUdevice device) {
-  static Context* all[simgpu::kMaxDevices] = {};
-  return all[device];
-}
-
-unsigned& primary_flags(CUdevice device) {
-  static unsigned all[simgpu::kMaxDevices] = {};
-  return all[device];
-}
-
-bool is_device(CUdevice device) {
-  return device >= 0 && device < options().devices;
-}
-
 CUcontext handle(Context* context) {
   return reinterpret_cast<CUcontext>(context);
-}
-
-Context* make_context(Call& call, CUdevice device, unsigned flags) {
-  static uint64_t last_id = 0;
-  Context* context = contexts().create();
-  context->device = device;
-  context->flags = flags;
-  context->id = ++last_id;
-  context->limits[CU_LIMIT_STACK_SIZE] = 1024;
-  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 8 << 20;
-  context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
-  context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
-  context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
-  context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-  simgpu::Stream* legacy = engine().create_stream(call.lock, context, CU_STREAM_DEFAULT, 0);
-  legacy->legacy = true;
-  context->legacy = legacy;
-  return context;
-}
-
-// Ends a context: its work is waited for, its streams, events and memory are gone.
-// Nothing of a context runs once it has ended, and who ended it knows.
-void end_context(Call& call, Context* context) {
-  engine().synchronize(call.lock, engine().all_work(context), "the end of a context");
-  simgpu::stream_handles().for_each([&](simgpu::StreamHandle& entry) {
-    if (entry.stream->context != context) return;
-    simgpu::captures::leave(*entry.stream);
-    engine().retire_stream(call.lock, entry.stream);
-    simgpu::stream_handles().destroy(&entry);
-  });
-  simgpu::graph_execs::leave_context(call.lock, context);
-  simgpu::event_handles().for_each([&](simgpu::EventHandle& entry) {
-    if (entry.context == context) simgpu::event_handles().destroy(&entry);
-  });
-  for (simgpu::Mapping* mapping : simgpu::address_space().owned_by(context)) {
-    if (mapping->kind == simgpu::MemoryKind::kHeap) {
-      simgpu::heap::free(mapping);
-    } else {
-      simgpu::host_blocks::free_any(mapping);
-    }
-  }
-  simgpu::peers::forget(context);
-  // The default stream is left behind: points in it may still be referred to.
-  contexts().destroy(context);
 }
 
 CUresult synchronize(Call& call, Context* context) {
@@ -108,13 +44,7 @@ SIMGPU_API cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   if (call.error != CUDA_SUCCESS) return call.error;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  Context*& mine = primary(device);
-  if (mine == nullptr) {
-    mine = make_context(call, device, primary_flags(device));
-    mine->primary = true;
-  }
-  ++mine->retained;
-  *context = handle(mine);
+  *context = handle(simgpu::retain_primary(call.lock, device));
   return CUDA_SUCCESS;
 }
 
@@ -122,22 +52,14 @@ SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  Context*& mine = primary(device);
-  if (mine == nullptr || mine->retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  if (--mine->retained > 0) return CUDA_SUCCESS;
-  Context* ending = mine;
-  mine = nullptr;
-  end_context(call, ending);
-  return CUDA_SUCCESS;
+  return simgpu::release_primary(call.lock, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 SIMGPU_API cuDevicePrimaryCtxReset_v2(CUdevice device) {
   Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  Context* ending = primary(device);
-  primary(device) = nullptr;
-  if (ending != nullptr) end_context(call, ending);
+  simgpu::reset_primary(call.lock, device);
   return CUDA_SUCCESS;
 }
 
@@ -147,7 +69,8 @@ SIMGPU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   if ((flags & ~static_cast<unsigned>(CU_CTX_FLAGS_MASK)) != 0) return CUDA_ERROR_INVALID_VALUE;
   primary_flags(device) = flags;
-  if (primary(device) != nullptr) primary(device)->flags = flags;
+  Context* active = simgpu::primary_context(device);
+  if (active != nullptr) active->flags = flags;
   return CUDA_SUCCESS;
 }
 
@@ -170,7 +93,7 @@ SIMGPU_API cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int*
   if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *flags = primary_flags(device);
-  *active = primary(device) != nullptr ? 1 : 0;
+  *active = simgpu::primary_context(device) != nullptr ? 1 : 0;
   return CUDA_SUCCESS;
 }
 
@@ -184,7 +107,7 @@ SIMGPU_API cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, uns
       (parameters->numExecAffinityParams != 0 || parameters->cigParams != nullptr)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  Context* made = make_context(call, device, flags);
+  Context* made = simgpu::make_context(call.lock, device, flags);
   thread_state().contexts.push_back(made);
   *context = handle(made);
   return CUDA_SUCCESS;
@@ -199,10 +122,11 @@ SIMGPU_API cuCtxDestroy_v2(CUcontext context) {
   Call call(Needs::kDriver, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   Context* ending = contexts().find(context);
-  if (ending == nullptr || ending->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  if (ending == nullptr || ending->primary || ending->primary_of != nullptr)
+    return CUDA_ERROR_INVALID_CONTEXT;
   auto& stack = thread_state().contexts;
   if (!stack.empty() && stack.back() == ending) stack.pop_back();
-  end_context(call, ending);
+  simgpu::end_context(call.lock, ending);
   return CUDA_SUCCESS;
 }
 

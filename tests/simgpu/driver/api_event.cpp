@@ -28,7 +28,7 @@ CUresult record_with_flags(CUevent event, CUstream handle, unsigned flags) {
   if (call.error != CUDA_SUCCESS) return call.error;
   EventHandle* entry = event_handles().find(event);
   Stream* stream = call.stream(handle, preset);
-  if (entry == nullptr || stream == nullptr || entry->context != stream->context) {
+  if (entry == nullptr || stream == nullptr || entry->context != &stream->context->owner()) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   const bool external = flags == CU_EVENT_RECORD_EXTERNAL;
@@ -138,7 +138,7 @@ SIMGPU_API cuEventCreate(CUevent* event, unsigned int flags) {
   }
   EventHandle* entry = event_handles().create();
   entry->shared = std::move(shared);
-  entry->context = call.context;
+  entry->context = &call.context->owner();
   entry->flags = flags;
   *event = reinterpret_cast<CUevent>(entry);
   return CUDA_SUCCESS;

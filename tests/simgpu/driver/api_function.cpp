@@ -17,6 +17,8 @@ constexpr int kMaxThreads = 1024;
 constexpr int kMaxDynamicShared = 49152;
 constexpr int kMaxOptInShared = 166912;
 constexpr int kRegisters = 32;
+constexpr int kSharedOfProcessor = 167936;
+constexpr int kSharedReserved = 1024;  // of each block
 
 CUresult find(Call& call, const void* handle, Function** function) {
   if (call.error != CUDA_SUCCESS) return call.error;
@@ -86,14 +88,26 @@ CUresult get_name(const char** name, const void* handle) {
   return CUDA_SUCCESS;
 }
 
+int blocks_by_threads(int block) {
+  return block > kMaxThreads ? 0 : std::min(32, 2048 / block);
+}
+
+CUresult resource_of_current(CUdevResource* resource) {
+  CUcontext current = nullptr;
+  const CUresult error = cuCtxGetCurrent(&current);
+  return error != CUDA_SUCCESS ? error
+                               : cuCtxGetDevResource(current, resource, CU_DEV_RESOURCE_TYPE_SM);
+}
+
 // Blocks that fit by threads and shared memory; registers never limit.
 CUresult max_active_blocks(int* blocks, const void* handle, int block, size_t shared) {
   Call call(Needs::kContext);
   Function* function = nullptr;
   if (CUresult error = find(call, handle, &function); error != CUDA_SUCCESS) return error;
   if (blocks == nullptr || block <= 0) return CUDA_ERROR_INVALID_VALUE;
-  int fit = block > kMaxThreads ? 0 : std::min(32, 2048 / block);
-  if (shared > 0) fit = std::min(fit, static_cast<int>(167936 / (shared + 1024)));
+  int fit = blocks_by_threads(block);
+  if (shared > 0)
+    fit = std::min(fit, static_cast<int>(kSharedOfProcessor / (shared + kSharedReserved)));
   *blocks = fit;
   return CUDA_SUCCESS;
 }
@@ -230,11 +244,45 @@ SIMGPU_API cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfu
   const simgpu::ApiName api_name(__func__);
   return potential_block(grid, block, f, shared_of, shared, limit);
 }
-SIMGPU_API cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction f, int, int) {
+SIMGPU_API cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction f, int blocks,
+                                                   int block) {
   Call call(Needs::kContext);
   Function* function = nullptr;
   if (CUresult error = find(call, f, &function); error != CUDA_SUCCESS) return error;
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *bytes = kMaxDynamicShared;
+  if (blocks <= 0 || block <= 0 || blocks > blocks_by_threads(block)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const int share = kSharedOfProcessor / blocks - kSharedReserved;
+  *bytes = static_cast<size_t>(std::min(share, kMaxOptInShared));
+  return CUDA_SUCCESS;
+}
+
+// Devices of compute capability 8 have no clusters: each block is its own.
+SIMGPU_API cuOccupancyMaxPotentialClusterSize(int* size, CUfunction f, const CUlaunchConfig* what) {
+  Call call(Needs::kContext);
+  Function* function = nullptr;
+  if (CUresult error = find(call, f, &function); error != CUDA_SUCCESS) return error;
+  if (size == nullptr || what == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *size = 1;
+  return CUDA_SUCCESS;
+}
+SIMGPU_API cuOccupancyMaxActiveClusters(int* clusters, CUfunction f, const CUlaunchConfig* what) {
+  const simgpu::ApiName api_name(__func__);
+  if (clusters == nullptr || what == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  unsigned size = 0;  // "the cluster size must be specified in config"
+  for (unsigned i = 0; i < what->numAttrs; ++i) {
+    if (what->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    const auto& dimensions = what->attrs[i].value.clusterDim;
+    size = dimensions.x * dimensions.y * dimensions.z;
+  }
+  if (size != 1) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  const unsigned threads = what->blockDimX * what->blockDimY * what->blockDimZ;
+  const CUresult error =
+      max_active_blocks(clusters, f, static_cast<int>(threads), what->sharedMemBytes);
+  if (error != CUDA_SUCCESS) return error;
+  CUdevResource processors;
+  if (CUresult asked = resource_of_current(&processors); asked != CUDA_SUCCESS) return asked;
+  *clusters *= static_cast<int>(processors.sm.smCount);
   return CUDA_SUCCESS;
 }

@@ -258,6 +258,16 @@ SIMGPU_API cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node
   const CUresult read = simgpu::read_values(*what, call.context, &parameters);
   return call.set(read, std::move(parameters));
 }
+SIMGPU_API cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  Call call(Needs::kDriver);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  GraphExec* found = graph_execs::find(exec);
+  const simgpu::GraphNode* at = graphs::find(node);
+  const auto* owner = at != nullptr ? std::get_if<simgpu::ChildNode>(&at->parameters) : nullptr;
+  const Graph* graph = graphs::find(child);
+  if (found == nullptr || owner == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return graph_execs::update_child(*found, *owner->graph, *graph);
+}
 SIMGPU_API cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* what) {
   const simgpu::ApiName api_name(__func__);
   ExecNodeCall call(exec, node);

@@ -93,7 +93,7 @@ SIMGPU_API cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
   auto shared = simgpu::SharedEvent::open(made.process, made.fd);
   if (shared == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   simgpu::EventHandle* entry = simgpu::event_handles().create();
-  entry->context = call.context;
+  entry->context = &call.context->owner();
   entry->flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
   entry->shared = std::move(shared);
   *event = reinterpret_cast<CUevent>(entry);

@@ -31,7 +31,7 @@ CUresult load_code(simgpu::Code& code, int device) {
     code.code_device = device;
   }
   code.launched = true;
-  engine().spend(simgpu::kFirstLaunchNs);
+  engine().spend_keeping_driver(simgpu::kFirstLaunchNs);
   return CUDA_SUCCESS;
 }
 
@@ -40,7 +40,8 @@ CUresult launch(Call& call, CUfunction handle, const SimgpuLaunch& shape, CUstre
   if (call.error != CUDA_SUCCESS) return call.error;
   const simgpu::Function* function = simgpu::function_handles().find(handle);
   simgpu::Stream* stream = call.stream(stream_handle, preset);
-  if (function == nullptr || stream == nullptr || stream->context != call.context) {
+  if (stream == nullptr) return call.no_stream(stream_handle);
+  if (function == nullptr || &stream->context->owner() != &call.context->owner()) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (CUresult error = Call::stream_error(*stream); error != CUDA_SUCCESS) return error;

@@ -96,7 +96,7 @@ SIMGPU_API cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int fl
     return CUDA_ERROR_INVALID_VALUE;
   }
   void* pointer = nullptr;
-  const CUresult result = simgpu::host_blocks::allocate(&pointer, bytes, 0, call.context);
+  const CUresult result = simgpu::host_blocks::allocate(&pointer, bytes, 0, &call.context->owner());
   if (result != CUDA_SUCCESS) return result;
   *address = reinterpret_cast<CUdeviceptr>(pointer);
   address_space().find(*address)->kind = MemoryKind::kManaged;

@@ -53,12 +53,12 @@ SIMGPU_API cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   if (call.error != CUDA_SUCCESS) return call.error;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const int device = call.context->device;
-  CUresult result = simgpu::heap::allocate(address, bytes, call.context, device);
+  CUresult result = simgpu::heap::allocate(address, bytes, &call.context->owner(), device);
   if (result == CUDA_ERROR_OUT_OF_MEMORY && simgpu::pools::have_unused(device)) {
     // What pools hold without need is given up first.
     wait_for_device(call, device, "cuMemAlloc");
     simgpu::pools::trim_all(device);
-    result = simgpu::heap::allocate(address, bytes, call.context, device);
+    result = simgpu::heap::allocate(address, bytes, &call.context->owner(), device);
   }
   if (result == CUDA_SUCCESS) simgpu::peers::let_in(*address_space().find(*address));
   return result;
@@ -119,9 +119,10 @@ SIMGPU_API cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if (pointer == nullptr || (flags & ~kHostAllocFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  engine().stall(call.lock, "cuMemHostAlloc");
-  const CUresult result = simgpu::host_blocks::allocate(pointer, bytes, flags, call.context);
-  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  engine().wait_as_pinning_does(call.lock, "cuMemHostAlloc");
+  const CUresult result =
+      simgpu::host_blocks::allocate(pointer, bytes, flags, &call.context->owner());
+  if (result == CUDA_SUCCESS) engine().spend_keeping_driver(simgpu::pinning_cost_ns(bytes));
   return result;
 }
 
@@ -146,9 +147,10 @@ SIMGPU_API cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags)
   Call call(Needs::kContext, simgpu::Capturing::kUnsafe);
   if (call.error != CUDA_SUCCESS) return call.error;
   if ((flags & ~kHostRegisterFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  engine().stall(call.lock, "cuMemHostRegister");
-  const CUresult result = simgpu::host_blocks::add_registered(pointer, bytes, flags, call.context);
-  if (result == CUDA_SUCCESS) engine().spend(simgpu::pinning_cost_ns(bytes));
+  engine().wait_as_pinning_does(call.lock, "cuMemHostRegister");
+  const CUresult result =
+      simgpu::host_blocks::add_registered(pointer, bytes, flags, &call.context->owner());
+  if (result == CUDA_SUCCESS) engine().spend_keeping_driver(simgpu::pinning_cost_ns(bytes));
   return result;
 }
 

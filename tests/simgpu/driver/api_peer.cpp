@@ -41,13 +41,14 @@ SIMGPU_API cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   Call call(Needs::kContext);
   if (call.error != CUDA_SUCCESS) return call.error;
   const Context* owner = contexts().find(peer);
-  if (owner == nullptr || owner == call.context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (owner == nullptr || &owner->owner() == &call.context->owner())
+    return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (owner->device == call.context->device) return CUDA_ERROR_INVALID_DEVICE;
-  if (simgpu::peers::are_enabled(*call.context, *owner)) {
+  if (simgpu::peers::are_enabled(call.context->owner(), owner->owner())) {
     return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   }
-  simgpu::peers::enable(*call.context, *owner);
+  simgpu::peers::enable(call.context->owner(), owner->owner());
   return CUDA_SUCCESS;
 }
 
@@ -56,9 +57,9 @@ SIMGPU_API cuCtxDisablePeerAccess(CUcontext peer) {
   if (call.error != CUDA_SUCCESS) return call.error;
   const Context* owner = contexts().find(peer);
   if (owner == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!simgpu::peers::are_enabled(*call.context, *owner)) {
+  if (!simgpu::peers::are_enabled(call.context->owner(), owner->owner())) {
     return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
   }
-  simgpu::peers::disable(*call.context, *owner);
+  simgpu::peers::disable(call.context->owner(), owner->owner());
   return CUDA_SUCCESS;
 }

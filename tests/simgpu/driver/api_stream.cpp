@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/context_life.h"
 #include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/exec/capture.h"
 #include "tests/simgpu/exec/engine.h"
@@ -11,6 +12,7 @@
 #include "tests/simgpu/memory/pool.h"
 
 using simgpu::Call;
+using simgpu::Context;
 using simgpu::DefaultStream;
 using simgpu::engine;
 using simgpu::Needs;
@@ -26,7 +28,7 @@ struct StreamQuestion : Call {
   StreamQuestion(CUstream handle, DefaultStream preset) : Call(Needs::kContext) {
     if (error != CUDA_SUCCESS) return;
     stream = Call::stream(handle, preset);
-    error = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : stream->context->sticky;
+    error = stream == nullptr ? no_stream(handle) : stream->context->sticky;
   }
   Stream* stream = nullptr;
 };
@@ -37,7 +39,7 @@ struct StreamCall : Call {
     if (error != CUDA_SUCCESS) return;
     stream = Call::stream(handle, preset);
     if (stream == nullptr) {
-      error = CUDA_ERROR_INVALID_HANDLE;
+      error = no_stream(handle);
     } else {
       error = Call::stream_error(*stream);
     }
@@ -45,17 +47,22 @@ struct StreamCall : Call {
   Stream* stream = nullptr;
 };
 
-CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
-  Call call(Needs::kContext);
-  if (call.error != CUDA_SUCCESS) return call.error;
+CUresult create_stream(Call& call, Context* context, CUstream* handle, unsigned flags,
+                       int priority) {
   if (handle == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   priority = std::min(std::max(priority, kHighestPriority), kLowestPriority);
   simgpu::StreamHandle* entry = simgpu::stream_handles().create();
-  entry->stream = engine().create_stream(call.lock, call.context, flags, priority);
+  entry->stream = engine().create_stream(call.lock, context, flags, priority);
   *handle = reinterpret_cast<CUstream>(entry);
   return CUDA_SUCCESS;
+}
+
+CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
+  Call call(Needs::kContext);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  return create_stream(call, call.context, handle, flags, priority);
 }
 
 template <DefaultStream preset>
@@ -120,8 +127,13 @@ CUresult get_context(CUstream handle, CUcontext* context) {
 
 template <DefaultStream preset>
 CUresult get_context_2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
-  if (green != nullptr) *green = nullptr;
-  return get_context<preset>(handle, context);
+  StreamQuestion call(handle, preset);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context* found = call.stream->context;
+  *context = reinterpret_cast<CUcontext>(found);
+  if (green != nullptr) *green = simgpu::green_handle(found);
+  return CUDA_SUCCESS;
 }
 
 template <DefaultStream preset>
@@ -263,11 +275,31 @@ SIMGPU_API cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int 
   return create_stream(stream, flags, priority);
 }
 
+// "The API ignores the context that is current to the calling thread."
+SIMGPU_API cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx green, unsigned int flags,
+                                  int priority) {
+  Call call(Needs::kDriver);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  Context* context = simgpu::find_green(green);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->sticky != CUDA_SUCCESS) return context->sticky;
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  return create_stream(call, context, stream, flags, priority);
+}
+
+SIMGPU_API cuStreamGetGreenCtx(CUstream handle, CUgreenCtx* green) {
+  StreamQuestion call(handle, DefaultStream::kLegacy);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *green = simgpu::green_handle(call.stream->context);
+  return CUDA_SUCCESS;
+}
+
 SIMGPU_API cuStreamDestroy_v2(CUstream stream) {
   Call call(Needs::kContext);
   if (call.error != CUDA_SUCCESS && call.error != CUDA_ERROR_ILLEGAL_ADDRESS) return call.error;
   simgpu::StreamHandle* entry = simgpu::stream_handles().find(stream);
-  if (entry == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (entry == nullptr || entry->stream == nullptr) return Call::no_stream(stream);
   simgpu::captures::leave(*entry->stream);
   engine().retire_stream(call.lock, entry->stream);
   simgpu::stream_handles().destroy(entry);

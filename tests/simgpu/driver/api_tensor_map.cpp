@@ -123,6 +123,35 @@ SIMGPU_API cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, c
   return CUDA_SUCCESS;
 }
 
+SIMGPU_API cuTensorMapEncodeIm2colWide(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                       void* address, const cuuint64_t* dimensions,
+                                       const cuuint64_t* strides, int lower, int upper,
+                                       cuuint32_t channels, cuuint32_t pixels,
+                                       const cuuint32_t* element_strides,
+                                       CUtensorMapInterleave interleave,
+                                       CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle,
+                                       CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  Call call(Needs::kDriver);
+  if (call.error != CUDA_SUCCESS) return call.error;
+  const auto in_range = [](int corner) { return corner >= -32768 && corner <= 32767; };
+  const size_t element = element_bytes(type);
+  const size_t span =
+      swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64
+      : swizzle == CU_TENSOR_MAP_SWIZZLE_128B || swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B
+          ? 128
+          : 0;  // no other is supported
+  const bool by_pixels = mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W;
+  if (element == 0 || rank < 3 || !in_range(lower) || !in_range(upper) || channels > 256 ||
+      (by_pixels ? pixels > 1024 : mode != CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128) || span == 0 ||
+      (interleave == CU_TENSOR_MAP_INTERLEAVE_NONE && channels * element > span) ||
+      !place_is_valid(map, address, interleave) ||
+      !shape_is_valid(rank, dimensions, strides, element_strides, interleave)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  encode(map, type, rank, address, dimensions, strides);
+  return CUDA_SUCCESS;
+}
+
 SIMGPU_API cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
   Call call(Needs::kDriver);
   if (call.error != CUDA_SUCCESS) return call.error;

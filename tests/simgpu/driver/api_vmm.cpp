@@ -83,7 +83,7 @@ SIMGPU_API cuMemUnmap(CUdeviceptr address, size_t bytes) {
   const CUresult result = vmm::unmap(address, bytes);
   if (result == CUDA_SUCCESS) {
     ++simgpu::statistics().mappings_removed;
-    simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+    simgpu::engine().spend_keeping_driver(simgpu::mapping_cost_ns(bytes));
   }
   return result;
 }
@@ -94,7 +94,7 @@ SIMGPU_API cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDe
   if (call.error != CUDA_SUCCESS) return call.error;
   if (descriptors == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = vmm::set_access(address, bytes, descriptors, count);
-  if (result == CUDA_SUCCESS) simgpu::engine().spend(simgpu::mapping_cost_ns(bytes));
+  if (result == CUDA_SUCCESS) simgpu::engine().spend_keeping_driver(simgpu::mapping_cost_ns(bytes));
   return result;
 }
 

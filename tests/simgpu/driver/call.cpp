@@ -94,7 +94,7 @@ Call::Call(Needs needs, Capturing capturing, const char* api) : error(driver_sta
   error = injected_fault(api);
   if (error != CUDA_SUCCESS) {
     if (context != nullptr && contexts().find(context) != nullptr && is_sticky(error)) {
-      context->sticky = error;
+      lose(*context, error);
     }
     return;
   }
@@ -130,6 +130,12 @@ CUresult Call::wait_error(const Stream& stream) {
   if (error != CUDA_SUCCESS || stream.capture == nullptr) return error;
   captures::invalidate(*stream.capture);
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+CUresult Call::no_stream(CUstream handle) {
+  const StreamHandle* found = stream_handles().find(handle);
+  return found != nullptr && found->stream == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                      : CUDA_ERROR_INVALID_HANDLE;
 }
 
 Stream* Call::stream(CUstream handle, DefaultStream preset) {

@@ -51,6 +51,8 @@ class Call {
 
   // The stream of a handle (null, 0x1 and 0x2 included), or null if there is no such stream.
   Stream* stream(CUstream handle, DefaultStream preset);
+  // Why there is none: never was, or its green context has ended (cuda.h, cuGreenCtxDestroy).
+  static CUresult no_stream(CUstream handle);
   // 900 if the call is unsafe now; spoils the captures that forbid it.
   static CUresult unsafe_error();
   // Why the stream takes no work: its context is lost, its capture invalid, or it is the default

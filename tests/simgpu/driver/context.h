@@ -5,10 +5,12 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace simgpu {
 
+struct Record;
 struct Stream;
 
 struct Context {
@@ -24,6 +26,14 @@ struct Context {
   std::vector<uint64_t>
       peers;  // ids of the contexts whose memory it may use (cuCtxEnablePeerAccess)
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
+  std::vector<std::shared_ptr<Record>> awaited;  // by all that it is given (cuCtxWaitEvent)
+  // Of a green context: the primary one whose memory, events and fate it shares.
+  Context* primary_of = nullptr;
+  unsigned processors = 0;  // and how many it may use
+
+  // The one that owns what is allocated under this one.
+  Context& owner() { return primary_of != nullptr ? *primary_of : *this; }
+  const Context& owner() const { return primary_of != nullptr ? *primary_of : *this; }
 };
 
 }  // namespace simgpu

@@ -22,6 +22,11 @@ bool EventHandle::recorded_elsewhere() const {
 HandlePool<Context>& contexts() {
   return leaked<HandlePool<Context>>();
 }
+void lose(Context& context, CUresult error) {
+  contexts().for_each([&](Context& each) {
+    if (&each.owner() == &context.owner() && each.sticky == CUDA_SUCCESS) each.sticky = error;
+  });
+}
 HandlePool<StreamHandle>& stream_handles() {
   return leaked<HandlePool<StreamHandle>>();
 }

@@ -19,7 +19,7 @@ namespace simgpu {
 struct GraphNode;
 
 struct StreamHandle {
-  Stream* stream = nullptr;
+  Stream* stream = nullptr;  // null: its green context has ended
 };
 
 struct EventHandle {
@@ -60,6 +60,8 @@ struct Code {
 };
 
 HandlePool<Context>& contexts();
+// A fault: every later call fails so, in the context and in all that share its memory.
+void lose(Context& context, CUresult error);
 HandlePool<StreamHandle>& stream_handles();
 HandlePool<EventHandle>& event_handles();
 HandlePool<Code>& code_handles();

@@ -103,6 +103,13 @@ bool parse_option(const std::string& text, Knowledge* knowledge) {
   return false;
 }
 
+bool parse_option(const std::string& text, PinningWaits* waits) {
+  if (text == "0") return *waits = PinningWaits::kNever, true;
+  if (text == "1") return *waits = PinningWaits::kAlways, true;
+  if (text == "timed") return *waits = PinningWaits::kOnTimedClocks, true;
+  return false;
+}
+
 template <class T>
 void read_option(const char* name, const char* preset, T* field) {
   parse_option(std::string(preset), field);

@@ -13,6 +13,7 @@ enum class ScheduleKind { kFifo, kRandom, kLate };
 enum class ClockKind { kOff, kReal, kVirtual };
 enum class CheckMode { kOff, kOn, kAbort };
 enum class Knowledge { kShared, kOwn };
+enum class PinningWaits { kNever, kAlways, kOnTimedClocks };
 
 struct ScheduleOption {
   ScheduleKind kind = ScheduleKind::kFifo;
@@ -33,6 +34,7 @@ using Schedule = ScheduleOption;
 using Clock = ClockKind;
 using Check = CheckMode;
 using Knowledge = simgpu::Knowledge;
+using PinningWaits = simgpu::PinningWaits;
 using Flag = bool;
 using Rate = double;
 using Text = std::string;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "tests/simgpu/driver/context.h"
 #include "tests/simgpu/driver/thread_state.h"
 #include "tests/simgpu/exec/stream.h"
 
@@ -148,7 +149,8 @@ bool conflicts_with_synchronisation(const Context* context, int device) {
   for (const auto& capture : active()) {
     const bool conflicts =
         std::any_of(capture->streams.begin(), capture->streams.end(), [&](const Stream* stream) {
-          return context != nullptr ? stream->context == context : stream->device == device;
+          if (context == nullptr) return stream->device == device;
+          return stream->context == context || stream->context->primary_of == context;
         });
     if (!conflicts) continue;
     found = true;

@@ -48,7 +48,8 @@ void leave(Stream& stream);
 
 // Captures in blocking streams of the context, which its default stream must not meet.
 bool meets_default_stream(const Context* context, bool and_invalidate);
-// A stream of the context (or, null, of the device) captures; those captures are invalidated.
+// A stream of the context or of a green one made of it (null: of the device) captures; those
+// captures are invalidated.
 bool conflicts_with_synchronisation(const Context* context, int device);
 // The calling thread may not make potentially unsafe calls now; what forbids it is invalidated.
 bool forbid_unsafe_call();

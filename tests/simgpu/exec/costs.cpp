@@ -16,13 +16,15 @@ constexpr size_t kPage = size_t{2} << 20;
 
 struct Row {
   std::string_view name;
-  int64_t ns;
+  CallCost cost;
 };
 
 constexpr Row kRows[] = {
-#define SIMGPU_COST(name, ns) {name, ns},
+#define SIMGPU_COST(name, ns) {name, {ns, false}},
+#define SIMGPU_COST_KEPT(name, ns) {name, {ns, true}},
 #include "tests/simgpu/exec/costs.def"
 #undef SIMGPU_COST
+#undef SIMGPU_COST_KEPT
 };
 
 bool fits(std::string_view row, std::string_view name) {
@@ -39,17 +41,18 @@ int64_t scaled(int64_t ns) {
   return static_cast<int64_t>(static_cast<double>(ns) * options().slow_maps);
 }
 
-int64_t look_up(std::string_view name) {
+CallCost look_up(std::string_view name) {
   for (const Row& row : kRows) {
-    if (fits(row.name, name)) return is_mapping(name) ? scaled(row.ns) : row.ns;
+    if (!fits(row.name, name)) continue;
+    return {is_mapping(name) ? scaled(row.cost.ns) : row.cost.ns, row.cost.keeps_driver};
   }
-  return kOtherNs;
+  return {kOtherNs, false};
 }
 
 }  // namespace
 
-int64_t call_cost_ns(const char* api) {
-  static auto* known = new std::unordered_map<const char*, int64_t>;
+const CallCost& call_cost(const char* api) {
+  static auto* known = new std::unordered_map<const char*, CallCost>;
   const auto it = known->find(api);
   if (it != known->end()) return it->second;
   return (*known)[api] = look_up(base_name(api));

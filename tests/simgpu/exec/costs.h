@@ -7,8 +7,13 @@
 
 namespace simgpu {
 
+struct CallCost {
+  int64_t ns;
+  bool keeps_driver;  // all that time it holds the lock that every call needs
+};
+
 // Of the call itself; `api` must stay where it is (a literal).
-int64_t call_cost_ns(const char* api);
+const CallCost& call_cost(const char* api);
 
 // What a call costs on top, by size. VMM calls grow with the pages that they change (kvcached: a
 // map and access of 64 MiB takes ten times that of 2 MiB), times SIMGPU_SLOW_MAPS.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/simgpu/driver/context.h"
+#include "tests/simgpu/driver/objects.h"
 #include "tests/simgpu/driver/options.h"
 #include "tests/simgpu/driver/thread_state.h"
 
@@ -33,6 +34,13 @@ Rates rates() {
   return result;
 }
 
+// The place of a context that has ended may be another's by now, its streams are left behind.
+bool is_of(const Stream& stream, const Context& context) {
+  if (stream.context == &context) return stream.context_id == context.id;
+  const Context* own = contexts().find(stream.context);
+  return own != nullptr && own->id == stream.context_id && own->primary_of == &context;
+}
+
 }  // namespace
 
 Engine::Engine()
@@ -40,14 +48,16 @@ Engine::Engine()
       virtual_(options().clock == ClockKind::kVirtual),
       timeline_(options().clock != ClockKind::kOff, rates()) {}
 
-Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int priority) {
+bool Engine::is_known(const Stream& stream, uint64_t number) {
+  if (options().check == CheckMode::kOff) return true;
+  const ClockRef& known = knowledge_.current();
+  return known != nullptr && known->covers(stream.agent, number);
+}
+
+Stream* Engine::create_stream(Lock& lock, Context* context, unsigned flags, int priority) {
   Stream* stream = nullptr;
-  const bool check = options().check != CheckMode::kOff;
   for (auto it = retired_.begin(); it != retired_.end(); ++it) {
-    const ClockRef& known = knowledge_.current();
-    const bool known_over =
-        !check || (known != nullptr && known->covers((*it)->agent, (*it)->submitted));
-    if (!(*it)->idle() || !known_over) continue;
+    if (!(*it)->idle() || !is_known(**it, (*it)->submitted)) continue;
     stream = *it;
     retired_.erase(it);
     break;
@@ -75,7 +85,24 @@ Stream* Engine::create_stream(Lock&, Context* context, unsigned flags, int prior
   stream->seen_by_legacy = stream->submitted;
   stream->legacy_seen = 0;
   if (stream->blocking && context->legacy != nullptr) context->blocking.push_back(stream);
+  for (const Context* each : {context, context->primary_of}) {
+    if (each == nullptr) continue;
+    for (const RecordRef& record : each->awaited) {
+      add(lock, *stream, std::make_unique<WaitOp>(record));
+    }
+  }
   return stream;
+}
+
+void Engine::hold_back(Lock& lock, Context& context, const RecordRef& record) {
+  for (Stream* stream : streams_) {
+    if (is_of(*stream, context) && !stream->destroyed)
+      add(lock, *stream, std::make_unique<WaitOp>(record));
+  }
+  std::erase_if(context.awaited, [&](const RecordRef& each) {
+    return each->done && is_known(*each->stream, each->number);
+  });
+  context.awaited.push_back(record);
 }
 
 void Engine::retire_stream(Lock&, Stream* stream) {
@@ -167,7 +194,7 @@ RecordRef Engine::record(Lock& lock, Stream& stream) {
 std::vector<Target> Engine::all_work(const Context* context) {
   std::vector<Target> targets;
   for (Stream* stream : streams_) {
-    if (stream->context == context) targets.push_back({stream, stream->submitted});
+    if (is_of(*stream, *context)) targets.push_back({stream, stream->submitted});
   }
   return targets;
 }

@@ -40,6 +40,8 @@ class Engine {
   // A point after everything submitted to the stream so far (and, on the default stream, to all
   // blocking ones).
   RecordRef record(Lock&, Stream&);
+  // All that the context's streams, and those still to come, are given waits for it.
+  void hold_back(Lock&, Context&, const RecordRef& record);
   // For the default stream: makes `submitted` stand for all blocking streams as well.
   void gather(Lock&, Stream&);
 
@@ -57,20 +59,23 @@ class Engine {
   // more than that of other streams.
   void join_clock_at(VectorClock* clock, uint32_t agent, uint64_t number) const;
 
-  // All that a synchronisation of a context, or of a device, waits for.
+  // All that a synchronisation of a context, or of a device, waits for. A primary context's green
+  // ones are part of it (cuda.h, cuCtxSynchronize).
   std::vector<Target> all_work(const Context* context);
   std::vector<Target> all_work_of_device(int device);
 
   // Clock virtual. A call begins when its thread and the last call that ended are that far, whoever
-  // made it, and the devices are brought to the same moment; it ends by its cost later. (Empty on
-  // the other clocks.)
+  // made it, and when no call keeps the driver's lock, and the devices are brought to the same
+  // moment; it ends by its cost later. (Empty on the other clocks.)
   void enter_call(Lock&, const char* api);
   void leave_call(Lock&);
   // The calling thread is busy for so long.
   void spend(int64_t ns);
-  // On a clock with time: the calling thread waits for all devices, as pinning makes it; it learns
-  // nothing from that.
-  void stall(Lock&, const char* call);
+  // And every other thread's next call waits for it.
+  void spend_keeping_driver(int64_t ns);
+  // The calling thread waits for all that is queued on all devices, if SIMGPU_PINNING_WAITS says
+  // so; it learns nothing from that.
+  void wait_as_pinning_does(Lock&, const char* call);
   bool is_virtual() const { return virtual_; }
   // What the clock shows to operations that take effect now.
   int64_t now_ns() const { return virtual_ ? device_ns_ : Timeline::wall_ns(); }
@@ -89,6 +94,8 @@ class Engine {
 
  private:
   VectorClock wait_and_look(Lock&, const std::vector<Target>& targets, const char* call);
+  // The calling thread knows that operation to be finished.
+  bool is_known(const Stream& stream, uint64_t number);
   VectorClock finished_clock(const Stream&) const;
   void append(Stream&, std::unique_ptr<Op>);
   RecordRef point_after(Stream&);
@@ -128,13 +135,15 @@ class Engine {
   uint64_t progress_ = 0;  // operations completed
   std::atomic<uint64_t> api_calls_{0};
   // Clock virtual.
-  int64_t host_ns_ = 0;     // the end of the last call
-  int64_t entered_ns_ = 0;  // the latest that a call has reached
-  int64_t device_ns_ = 0;   // how far the devices are
-  int catching_up_ = 0;     // threads that wait for that
+  int64_t host_ns_ = 0;         // the end of the last call
+  int64_t entered_ns_ = 0;      // the latest that a call has reached
+  int64_t driver_free_ns_ = 0;  // until then some call keeps the driver's lock
+  int64_t device_ns_ = 0;       // how far the devices are
+  int catching_up_ = 0;         // threads that wait for that
   bool effect_runs_ = false;
   bool host_function_runs_ = false;
   bool host_function_is_long_ = false;       // too long to be waited for
+  int64_t host_function_since_ns_ = 0;       // of real time
   std::map<uint64_t, int64_t> busy_before_;  // of streams that are no more
   std::map<std::string, int64_t> waits_ns_;
 

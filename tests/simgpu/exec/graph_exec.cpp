@@ -273,6 +273,32 @@ CUgraphExecUpdateResult update(GraphExec& exec, const Graph& graph, CUgraphNode*
   return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
+CUresult update_child(GraphExec& exec, const Graph& child, const Graph& with) {
+  std::vector<ExecNode> old_nodes;
+  std::vector<ExecNode> new_nodes;
+  std::vector<CUgraphNode> from;
+  if (!all_sorted(with) || with.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+  lay_open(child, {}, &old_nodes, &from);
+  lay_open(with, {}, &new_nodes, &from);
+  if (old_nodes.size() != new_nodes.size()) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<ExecNode*> places;
+  for (size_t i = 0; i < old_nodes.size(); ++i) {
+    const auto place =
+        std::find_if(exec.nodes.begin(), exec.nodes.end(),
+                     [&](const ExecNode& node) { return node.id == old_nodes[i].id; });
+    if (place == exec.nodes.end() || new_nodes[i].type != place->type ||
+        new_nodes[i].dependencies != old_nodes[i].dependencies ||
+        node_context(new_nodes[i].parameters) != node_context(place->parameters)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    places.push_back(&*place);
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    places[i]->parameters = std::move(new_nodes[i].parameters);
+  }
+  return CUDA_SUCCESS;
+}
+
 Graph* as_graph(const GraphExec& exec) {
   Graph* graph = graphs::create();
   std::vector<GraphNode*> made;

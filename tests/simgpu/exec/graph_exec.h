@@ -60,6 +60,8 @@ CUresult upload(GraphExec& exec);
 ExecNode* find_node(GraphExec& exec, const GraphNode& node);
 // Takes the parameters from a graph of the same shape.
 CUgraphExecUpdateResult update(GraphExec& exec, const Graph& graph, CUgraphNode* error_node);
+// The same for what stands where that child graph was: INVALID_VALUE if the shapes differ.
+CUresult update_child(GraphExec& exec, const Graph& child, const Graph& with);
 // A graph with the instance's nodes, as capturing its launch gives.
 Graph* as_graph(const GraphExec& exec);
 

@@ -32,7 +32,9 @@ int64_t ready_ns(const Stream& stream) {
 void Engine::enter_call(Lock& lock, const char* api) {
   if (!virtual_) return;
   ThreadState& me = thread_state();
-  me.time_ns = std::max(me.time_ns, host_ns_) + call_cost_ns(api);
+  const CallCost& cost = call_cost(api);
+  me.time_ns = std::max({me.time_ns, host_ns_, driver_free_ns_}) + cost.ns;
+  if (cost.keeps_driver) driver_free_ns_ = me.time_ns;
   catch_up(lock, me.time_ns);
 }
 
@@ -44,8 +46,15 @@ void Engine::spend(int64_t ns) {
   if (virtual_) thread_state().time_ns += ns;
 }
 
-void Engine::stall(Lock& lock, const char* call) {
-  if (!timeline_.timed()) return;
+void Engine::spend_keeping_driver(int64_t ns) {
+  spend(ns);
+  driver_free_ns_ = std::max(driver_free_ns_, thread_state().time_ns);
+}
+
+void Engine::wait_as_pinning_does(Lock& lock, const char* call) {
+  const PinningWaits waits = options().pinning_waits;
+  if (waits == PinningWaits::kNever) return;
+  if (waits == PinningWaits::kOnTimedClocks && !timeline_.timed()) return;
   std::vector<Target> targets;
   for (Stream* stream : streams_) targets.push_back({stream, stream->submitted});
   wait(lock, targets, call);
@@ -119,6 +128,7 @@ bool Engine::execute_virtual(Lock& lock) {
     Op& op = *best->queue.front();
     best->running = true;
     if (op.on_host()) {
+      if (!host_function_runs_) host_function_since_ns_ = Timeline::wall_ns();
       host_function_runs_ = true;
       host_queue_.push_back(best);
       host_work_.notify_one();
@@ -140,16 +150,21 @@ bool Engine::execute_virtual(Lock& lock) {
 // Nothing may happen now. Threads that wait for that go on; the devices wait for a call, for a host
 // function, or for memory to change.
 void Engine::sleep_virtual(Lock& lock, uint64_t calls, bool* silent) {
+  if (waits_for_host_function()) {
+    // By the clock, for whoever waits for the devices wakes this thread again and again.
+    const auto left =
+        kLongFunction - std::chrono::nanoseconds(Timeline::wall_ns() - host_function_since_ns_);
+    if (left.count() <= 0) {
+      host_function_is_long_ = true;
+    } else {
+      work_.wait_for(lock, left);
+    }
+    return;
+  }
   if (catching_up_ > 0) done_.notify_all();
   const bool polls = std::any_of(active_.begin(), active_.end(), [](const Stream* stream) {
     return !stream->running && stream->queue.front()->polls();
   });
-  if (waits_for_host_function()) {
-    if (work_.wait_for(lock, kLongFunction) == std::cv_status::timeout) {
-      host_function_is_long_ = true;
-    }
-    return;
-  }
   if (active_.empty()) {
     wake_on_submit_ = true;  // the silence of the program counts from the first submission on
     work_.wait(lock);
@@ -173,6 +188,7 @@ void Engine::sleep_virtual(Lock& lock, uint64_t calls, bool* silent) {
 void Engine::finish_host_function(Stream&) {
   host_function_runs_ = !host_queue_.empty();
   host_function_is_long_ = false;
+  host_function_since_ns_ = Timeline::wall_ns();  // of the next one
 }
 
 std::map<uint64_t, int64_t> Engine::stream_busy_ns() const {

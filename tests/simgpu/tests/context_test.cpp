@@ -8,6 +8,8 @@
 namespace simgpu::test {
 namespace {
 
+// CUDA Driver API reference, "Initialization", cuInit: any function before it "will return
+// CUDA_ERROR_NOT_INITIALIZED"; flags must be 0.
 TEST(Context, NothingWorksBeforeInit) {
   EXPECT_CLEAN(in_child({}, [] {
     int count = 0;
@@ -25,6 +27,7 @@ TEST(Context, NothingWorksBeforeInit) {
   }));
 }
 
+// CUDA Driver API reference, CUresult, CUDA_ERROR_NO_DEVICE (100).
 TEST(Context, AMachineWithoutAGpu) {
   EXPECT_CLEAN(in_child({{"SIMGPU_DEVICES", "0"}}, [] {
     EXPECT_EQ(cuInit(0), CUDA_ERROR_NO_DEVICE);
@@ -33,6 +36,8 @@ TEST(Context, AMachineWithoutAGpu) {
   }));
 }
 
+// CUDA Driver API reference, CUresult, CUDA_ERROR_INVALID_CONTEXT (201); "Stream Ordered Memory
+// Allocator", cuMemAllocAsync: the stream says whose memory it is.
 TEST(Context, EverythingNeedsACurrentContext) {
   EXPECT_CLEAN(in_child({}, [] {
     CU(cuInit(0));
@@ -64,6 +69,8 @@ TEST(Context, EverythingNeedsACurrentContext) {
   }));
 }
 
+// CUDA Driver API reference, "Primary Context Management": retained and released by count, not
+// destroyed by cuCtxDestroy; handles of an ended one are CUDA_ERROR_CONTEXT_IS_DESTROYED.
 TEST(Context, PrimaryContext) {
   EXPECT_CLEAN(in_child({}, [] {
     CU(cuInit(0));
@@ -95,6 +102,8 @@ TEST(Context, PrimaryContext) {
   }));
 }
 
+// CUDA Driver API reference, "Primary Context Management", cuDevicePrimaryCtxReset: "destroy all
+// allocations and reset all state on the primary context".
 TEST(Context, ResetGivesItsMemoryBack) {
   EXPECT_CLEAN(in_child({{"SIMGPU_MEMORY", "64MiB"}}, [] {
     Gpu gpu;
@@ -113,6 +122,8 @@ TEST(Context, ResetGivesItsMemoryBack) {
   }));
 }
 
+// CUDA Driver API reference, "Context Management", cuCtxCreate (pushes), cuCtxPushCurrent,
+// cuCtxPopCurrent, cuCtxSetCurrent (replaces the top; null pops), cuCtxDestroy.
 TEST(Context, TheStack) {
   EXPECT_CLEAN(in_child({{"SIMGPU_DEVICES", "2"}}, [] {
     CU(cuInit(0));
@@ -143,6 +154,7 @@ TEST(Context, TheStack) {
   }));
 }
 
+// CUDA Driver API reference, "Device Management".
 TEST(Context, Devices) {
   EXPECT_CLEAN(in_child({{"SIMGPU_DEVICES", "2"}, {"SIMGPU_MEMORY", "3GiB"}}, [] {
     CU(cuInit(0));

@@ -10,6 +10,8 @@ namespace {
 constexpr uint32_t kWords = 1024;
 constexpr size_t kBytes = 4 * kWords;
 
+// Seen on real drivers (JuliaGPU/CUDA.jl#258): a range over two allocations is
+// CUDA_ERROR_INVALID_VALUE, though all of it is memory.
 TEST(Copy, RangesMustLieInOneAllocation) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -30,6 +32,7 @@ TEST(Copy, RangesMustLieInOneAllocation) {
   }));
 }
 
+// CUDA Programming Guide, "Virtual Memory Management": mappings side by side serve as one range.
 TEST(Copy, MappingsSideBySideAreOneRange) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -57,6 +60,8 @@ TEST(Copy, MappingsSideBySideAreOneRange) {
   }));
 }
 
+// CUDA Driver API reference, "API synchronization behavior", Memcpy: what comes from pageable
+// memory is staged.
 TEST(Copy, PageableSourceIsReadAtTheCall) {
   for (const char* schedule : {"fifo", "late"}) {
     EXPECT_CLEAN(in_child({{"SIMGPU_SCHEDULE", schedule}}, [] {
@@ -75,6 +80,8 @@ TEST(Copy, PageableSourceIsReadAtTheCall) {
   }
 }
 
+// CUDA Driver API reference, "API synchronization behavior", Memcpy: from pinned memory it is
+// asynchronous.
 TEST(Copy, PinnedSourceIsReadWhenTheCopyRuns) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -92,6 +99,8 @@ TEST(Copy, PinnedSourceIsReadWhenTheCopyRuns) {
   }));
 }
 
+// CUDA Driver API reference, "API synchronization behavior", Memcpy: to pageable memory "the
+// function will return only once the copy has completed".
 TEST(Copy, ToPageableMemoryHasFinishedOnReturn) {
   EXPECT_CLEAN(in_child({{"SIMGPU_SCHEDULE", "late"}}, [] {
     Gpu gpu;
@@ -104,6 +113,7 @@ TEST(Copy, ToPageableMemoryHasFinishedOnReturn) {
   }));
 }
 
+// CUDA Driver API reference, "API synchronization behavior", Memcpy, asynchronous.
 TEST(Copy, ToPinnedMemoryIsAsynchronous) {
   EXPECT_CLEAN(in_child({{"SIMGPU_SCHEDULE", "late"}}, [] {
     Gpu gpu;
@@ -119,6 +129,8 @@ TEST(Copy, ToPinnedMemoryIsAsynchronous) {
   }));
 }
 
+// CUDA Driver API reference, "Memory Management", cuMemAllocPitch, cuMemcpy2D (a pitch smaller
+// than the width: CUDA_ERROR_INVALID_VALUE), cuMemcpy3D.
 TEST(Copy, RowsAndPlanes) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -175,6 +187,8 @@ TEST(Copy, RowsAndPlanes) {
   }));
 }
 
+// CUDA Driver API reference, "Memory Management", cuMemsetD2D8 and its like: address and pitch
+// aligned to the element.
 TEST(Copy, Fills) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -191,6 +205,8 @@ TEST(Copy, Fills) {
   }));
 }
 
+// CUDA Driver API reference, "Memory Management", cuMemcpy: which memory an address means is
+// seen from the address.
 TEST(Copy, AnyToAny) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;

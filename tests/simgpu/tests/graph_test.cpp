@@ -114,10 +114,12 @@ TEST_P(Graphs, EdgesAndCycles) {
     const CUgraph other = new_graph();
     CUgraphNode bad = nullptr;
     EXPECT_EQ(cuGraphAddEmptyNode(&bad, other, &a, 1), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuGraphDebugDotPrint(graph, "/dev/null", 0), CUDA_ERROR_NOT_SUPPORTED);
+    CUgraphConditionalHandle condition = 0;
+    EXPECT_EQ(cuGraphConditionalHandleCreate(&condition, graph, gpu.context, 0, 0),
+              CUDA_ERROR_NOT_SUPPORTED);
   });
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_EQ(outcome.errors, "simgpu: cuGraphDebugDotPrint is not modelled\n");
+  EXPECT_EQ(outcome.errors, "simgpu: cuGraphConditionalHandleCreate is not modelled\n");
 }
 
 TEST_P(Graphs, ParametersCanBeAskedAndSet) {

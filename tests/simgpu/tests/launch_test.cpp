@@ -9,6 +9,8 @@ namespace {
 
 constexpr uint32_t kWords = 100;
 
+// CUDA Driver API reference, "Execution Control", cuLaunchKernel: by kernelParams or by extra,
+// not both, copied at the call.
 TEST(Launch, AllWaysToPassArguments) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -44,6 +46,8 @@ TEST(Launch, AllWaysToPassArguments) {
   }));
 }
 
+// CUDA Driver API reference, "Execution Control", cuLaunchKernel, and "Device Management", the
+// limits of grids, blocks and shared memory.
 TEST(Launch, ShapesAreChecked) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -72,6 +76,8 @@ TEST(Launch, ShapesAreChecked) {
   }));
 }
 
+// CUDA Driver API reference, "Module Management", cuFuncGetParamInfo: past the last parameter
+// CUDA_ERROR_INVALID_VALUE; "Occupancy".
 TEST(Launch, ParameterInformation) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -103,6 +109,8 @@ TEST(Launch, ParameterInformation) {
   }));
 }
 
+// CUDA Driver API reference, "Module Management", cuModuleGetFunction (CUDA_ERROR_NOT_FOUND),
+// cuModuleUnload.
 TEST(Launch, ModulesAndFunctions) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -130,6 +138,8 @@ TEST(Launch, ModulesAndFunctions) {
   }));
 }
 
+// CUDA Driver API reference, "Library Management": kernels without a context, launched in the
+// one of the stream.
 TEST(Launch, LibrariesAndKernels) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -195,6 +205,7 @@ TEST(Launch, AKernelMayReadWhatItWrote) {
   }));
 }
 
+// CUDA Driver API reference, CUresult, CUDA_ERROR_LAUNCH_FAILED (719): the context is lost.
 TEST(Launch, AKernelThatDoesNotEndIsALaunchFailure) {
   const Outcome outcome = in_child({{"SIMGPU_PTX_LIMIT", "1000"}}, [] {
     Gpu gpu;
@@ -207,6 +218,7 @@ TEST(Launch, AKernelThatDoesNotEndIsALaunchFailure) {
   EXPECT_TRUE(outcome.says("launch failure: kernel store")) << outcome.errors;
 }
 
+// CUDA Driver API reference, "Module Management", cuModuleLoadData: CUDA_ERROR_INVALID_IMAGE.
 TEST(Launch, AnImageThatIsNone) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;

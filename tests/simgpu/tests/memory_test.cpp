@@ -5,6 +5,9 @@
 namespace simgpu::test {
 namespace {
 
+// Seen on real drivers (PyTorch's notes on cudaMalloc): small requests come from blocks of 2
+// MiB. CUDA Driver API reference, "Memory Management", cuMemAlloc: "suitably aligned for any
+// kind of variable"; 0 bytes are CUDA_ERROR_INVALID_VALUE.
 TEST(Memory, SmallAllocationsShareBlocks) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -35,6 +38,8 @@ TEST(Memory, SmallAllocationsShareBlocks) {
   }));
 }
 
+// CUDA Driver API reference, "Memory Management", cuMemFree: "this API may perform implicit
+// synchronization"; programs count on it, so here it always does.
 TEST(Memory, FreeWaitsForTheDevice) {
   EXPECT_CLEAN(in_child({{"SIMGPU_SCHEDULE", "late"}}, [] {
     Gpu gpu;
@@ -51,6 +56,8 @@ TEST(Memory, FreeWaitsForTheDevice) {
   }));
 }
 
+// CUDA Driver API reference, "Memory Management", cuMemHostAlloc, cuMemHostRegister (a range
+// that is registered already: 712), cuMemHostUnregister, cuMemHostGetDevicePointer.
 TEST(Memory, PinnedAndRegistered) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -79,6 +86,8 @@ TEST(Memory, PinnedAndRegistered) {
   }));
 }
 
+// CUDA Driver API reference, CUresult, CUDA_ERROR_ILLEGAL_ADDRESS (700): "the device encountered
+// a load or store instruction on an invalid memory address"; the context is lost.
 TEST(Memory, AKernelCannotSeePlainHostMemory) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;
@@ -90,6 +99,8 @@ TEST(Memory, AKernelCannotSeePlainHostMemory) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+// CUDA C++ Programming Guide, "Device Memory": device memory is reached by kernels and copies;
+// host code that reads it crashes.
 TEST(Memory, HostCodeCannotTouchDeviceMemory) {
   for (const bool vmm : {false, true}) {
     const Outcome outcome = in_child({}, [vmm] {
@@ -104,6 +115,7 @@ TEST(Memory, HostCodeCannotTouchDeviceMemory) {
   }
 }
 
+// The driver takes no signal away from the program.
 TEST(Memory, TheProgramsOwnHandlerIsStillCalled) {
   const Outcome outcome = in_child({}, [] {
     struct sigaction action = {};
@@ -122,6 +134,10 @@ T attribute(CUpointer_attribute which, CUdeviceptr address) {
   return value;
 }
 
+// CUDA Driver API reference, "Unified Addressing", cuPointerGetAttribute
+// (CUDA_ERROR_INVALID_VALUE for a pointer that was "not allocated by, mapped by, or registered
+// with a CUcontext"), cuPointerGetAttributes (null values then); memory of cuMemCreate is of no
+// context and has no legacy IPC handle.
 TEST(Memory, PointerAttributes) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;

@@ -38,6 +38,8 @@ class PoolTest : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, PoolTest, testing::Values("fifo", "late", "random:3"));
 
+// CUDA Programming Guide, "Stream Ordered Memory Allocator": memory freed in a stream can be
+// used again by what follows in that stream.
 TEST_P(PoolTest, TheSameStreamGetsThePieceBackAtOnce) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -55,6 +57,9 @@ TEST_P(PoolTest, TheSameStreamGetsThePieceBackAtOnce) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator",
+// CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: another stream gets it once the free has been
+// reached, or behind an event.
 TEST_P(PoolTest, AnotherStreamDoesNotGetItTooEarly) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -73,6 +78,9 @@ TEST_P(PoolTest, AnotherStreamDoesNotGetItTooEarly) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator",
+// CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: the driver makes the new owner's stream
+// wait for the free.
 TEST_P(PoolTest, OfShortMemoryAnotherStreamWaitsForIt) {
   EXPECT_CLEAN(run(
       [] {
@@ -94,6 +102,8 @@ TEST_P(PoolTest, OfShortMemoryAnotherStreamWaitsForIt) {
       "8MiB"));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator", cuMemAllocAsync: it promises no
+// content.
 TEST_P(PoolTest, FreshMemoryIsUnwritten) {
   EXPECT_REPORT(run([] {
                   Gpu gpu;
@@ -108,6 +118,8 @@ TEST_P(PoolTest, FreshMemoryIsUnwritten) {
                 "nothing has written");
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator", cuMemPoolGetAttribute,
+// cuMemPoolSetAttribute: only 0 resets the high marks.
 TEST_P(PoolTest, Attributes) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -139,6 +151,8 @@ TEST_P(PoolTest, Attributes) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator",
+// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD (released at the next synchronisation), cuMemPoolTrimTo.
 TEST_P(PoolTest, TheThresholdKeepsMemoryUntilItIsTrimmed) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -162,6 +176,9 @@ TEST_P(PoolTest, TheThresholdKeepsMemoryUntilItIsTrimmed) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator", cuMemPoolCreate,
+// cuDeviceSetMemPool, cuMemPoolDestroy (the default pool cannot be destroyed; memory outlives
+// its pool).
 TEST_P(PoolTest, OwnPools) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -194,6 +211,8 @@ TEST_P(PoolTest, OwnPools) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Ordered Memory Allocator", cuMemFreeAsync: "must not be
+// accessed after stream execution reaches the free".
 TEST_P(PoolTest, FreedByTheWrongOrder) {
   const Outcome outcome = run([] {
     Gpu gpu;

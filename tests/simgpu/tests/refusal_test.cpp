@@ -2,6 +2,7 @@
 // What a real driver refuses, and where it keeps a program waiting; each with where that is said.
 #include <atomic>
 #include <ctime>
+#include <functional>
 #include <thread>
 
 #include "tests/simgpu/tests/support/gpu.h"
@@ -119,6 +120,57 @@ TEST(Stalls, PageableCopiesWait) {
     CU(cuStreamSynchronize(stream));
     EXPECT_EQ(pinned[0], 6U);
   }));
+}
+
+// What each of the entries that pin answers while a stream waits for the program: whether it has
+// returned before the stream could go on.
+void expect_pinning(bool waits) {
+  Gpu gpu;
+  const CUstream stream = new_stream();
+  Gate gate;
+  static char registered[4096];
+  const std::function<CUresult()> pins[] = {
+      [] {
+        void* pointer = nullptr;
+        return cuMemHostAlloc(&pointer, 4096, 0);
+      },
+      [] {
+        void* pointer = nullptr;
+        return cuMemAllocHost(&pointer, 4096);
+      },
+      [] { return cuMemHostRegister(registered, sizeof registered, 0); },
+  };
+  for (const auto& pin : pins) {
+    gate.close(stream);
+    std::atomic<bool> returned{false};
+    std::thread thread([&] {
+      cuCtxSetCurrent(gpu.context);
+      EXPECT_EQ(pin(), CUDA_SUCCESS);
+      returned = true;
+    });
+    for (int i = 0; i < (waits ? 10 : 1000) && !returned; ++i) {
+      const timespec pause{0, 10000000};
+      nanosleep(&pause, nullptr);
+    }
+    EXPECT_EQ(returned.load(), !waits);
+    EXPECT_EQ(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    gate.open();
+    thread.join();
+    CU(cuStreamSynchronize(stream));
+    gate.shut();
+  }
+}
+
+// CUDA C++ Programming Guide, "Implicit Synchronization": commands from different streams cannot
+// run concurrently if the host issues "a page-locked host memory allocation" between them. Drivers
+// do not always make the caller wait for it; a program must not depend on either.
+TEST(Stalls, PinningWaitsWhereThatIsAskedFor) {
+  EXPECT_CLEAN(in_child({{"SIMGPU_PINNING_WAITS", "1"}}, [] { expect_pinning(true); }));
+  EXPECT_CLEAN(in_child({{"SIMGPU_PINNING_WAITS", "1"}, {"SIMGPU_CLOCK", "virtual"}},
+                        [] { expect_pinning(true); }));
+  EXPECT_CLEAN(in_child({{"SIMGPU_PINNING_WAITS", "0"}, {"SIMGPU_CLOCK", "virtual"}},
+                        [] { expect_pinning(false); }));
+  EXPECT_CLEAN(in_child({}, [] { expect_pinning(false); }));
 }
 
 // Seen on real drivers, said nowhere: what is given back last comes first.

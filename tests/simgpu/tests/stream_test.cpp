@@ -19,6 +19,8 @@ class Streams : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Streams, testing::Values("fifo", "late", "random:7"));
 
+// CUDA C++ Programming Guide, "Streams" and "Events": in order within one, unordered across, but
+// for events.
 TEST_P(Streams, OrderWithinAndAcross) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -39,6 +41,9 @@ TEST_P(Streams, OrderWithinAndAcross) {
   }));
 }
 
+// CUDA Driver API reference, "Event Management", cuEventQuery (an event that was never recorded
+// is complete), cuEventElapsedTime (CUDA_ERROR_INVALID_HANDLE without timing,
+// CUDA_ERROR_NOT_READY).
 TEST_P(Streams, EventStates) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -73,6 +78,8 @@ TEST_P(Streams, EventStates) {
   }));
 }
 
+// CUDA Driver API reference, "Event Management", cuEventRecord: waits "are not affected by later
+// calls to" it.
 TEST_P(Streams, AWaitMeansTheRecordBeforeIt) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -95,6 +102,8 @@ TEST_P(Streams, AWaitMeansTheRecordBeforeIt) {
   }));
 }
 
+// CUDA Driver API reference, cuStreamDestroy and cuEventDestroy: they "return immediately", and
+// what is queued still runs.
 TEST_P(Streams, HandlesMayGoWhileWorkIsPending) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -125,6 +134,8 @@ TEST_P(Streams, HandlesMayGoWhileWorkIsPending) {
   }));
 }
 
+// CUDA Driver API reference, "Execution Control", cuLaunchHostFunc: called "after currently
+// enqueued work and will block work added after it".
 TEST_P(Streams, HostFunctionsRunInStreamOrder) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -145,6 +156,8 @@ TEST_P(Streams, HostFunctionsRunInStreamOrder) {
   }));
 }
 
+// CUDA Driver API reference, "Execution Control", cuLaunchHostFunc: "must not make any CUDA API
+// calls", which "may result in CUDA_ERROR_NOT_PERMITTED".
 TEST_P(Streams, HostFunctionsMayNotCallTheDriver) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -159,6 +172,8 @@ TEST_P(Streams, HostFunctionsMayNotCallTheDriver) {
   }));
 }
 
+// CUDA Driver API reference, CUresult, CUDA_ERROR_ILLEGAL_ADDRESS (700): "leaves the process in
+// an inconsistent state and any further CUDA work will return the same error".
 TEST_P(Streams, ALostContextDoesNotHang) {
   const Outcome outcome = run([] {
     Gpu gpu;
@@ -178,6 +193,7 @@ TEST_P(Streams, ALostContextDoesNotHang) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+// The same: what is queued behind the fault is not done.
 TEST_P(Streams, ALostContextDoesNothingMore) {
   const Outcome outcome = run([] {
     Gpu gpu;
@@ -195,6 +211,9 @@ TEST_P(Streams, ALostContextDoesNothingMore) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+// CUDA Driver API reference, "Stream Memory Operations", cuStreamWriteValue32,
+// cuStreamWaitValue32 (GEQ is by the sign of the difference), cuStreamWriteValue64,
+// cuStreamWaitValue64.
 TEST_P(Streams, ValuesInMemory) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -214,6 +233,8 @@ TEST_P(Streams, ValuesInMemory) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Memory Operations", cuStreamWaitValue32: the value may come
+// from anywhere.
 TEST_P(Streams, AValueThatAKernelWrites) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -231,6 +252,8 @@ TEST_P(Streams, AValueThatAKernelWrites) {
   }));
 }
 
+// CUDA Driver API reference, "Stream synchronization behavior": the per-thread default stream is
+// the thread's own, and synchronises with the legacy one as blocking streams do.
 TEST_P(Streams, PerThreadDefaultStream) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -259,6 +282,7 @@ TEST_P(Streams, PerThreadDefaultStream) {
   }));
 }
 
+// CUDA Driver API reference, "Stream synchronization behavior", legacy default stream.
 TEST_P(Streams, SynchronisingTheDefaultStreamWaitsForBlockingStreams) {
   EXPECT_CLEAN(run([] {
     Gpu gpu;
@@ -276,6 +300,8 @@ TEST_P(Streams, SynchronisingTheDefaultStreamWaitsForBlockingStreams) {
   }));
 }
 
+// CUDA Driver API reference, "Stream Management", cuStreamCreateWithPriority (clamped to the
+// range), cuStreamGetFlags, cuStreamGetPriority, cuThreadExchangeStreamCaptureMode.
 TEST(StreamRules, Attributes) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -306,6 +332,8 @@ TEST(StreamRules, Attributes) {
   }));
 }
 
+// CUDA Driver API reference, "Event Management", cuEventRecord: "must be from the same context";
+// cuStreamWaitEvent: "may be from a different context or device".
 TEST(StreamRules, EventAndStreamOfDifferentContexts) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -318,6 +346,8 @@ TEST(StreamRules, EventAndStreamOfDifferentContexts) {
   }));
 }
 
+// CUDA C++ Programming Guide, "Asynchronous Concurrent Execution"; the depth is what profilers
+// show and no manual says.
 TEST(StreamRules, AFullQueueBlocks) {
   EXPECT_CLEAN(in_child({{"SIMGPU_QUEUE_DEPTH", "8"}}, [] {
     Gpu gpu;

@@ -1,88 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clock virtual: known overlaps against times worked out by hand, and the same run twice. Rates are
-// one byte a nanosecond, so a copy or fill of a megabyte (10^6 bytes) takes a millisecond. What
-// calls cost is in exec/costs.def: a copy or fill 2000 ns, an event record 800, a synchronisation
-// 1000.
-#include <unistd.h>
-
+// Clock virtual: known overlaps against times worked out by hand, and the same run twice.
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
-#include "tests/simgpu/tests/support/gpu.h"
+#include "tests/simgpu/tests/support/timed.h"
 
 namespace simgpu::test {
 namespace {
-
-constexpr size_t kMega = 1000000;
-
-struct Timed {
-  Outcome outcome;
-  std::string report;
-  // The number behind `key`, from `after` on.
-  double value(const std::string& key, const std::string& after = "") const {
-    size_t at = after.empty() ? 0 : report.find(after);
-    at = at == std::string::npos ? at : report.find("\"" + key + "\": ", at);
-    if (at == std::string::npos) {
-      ADD_FAILURE() << key << " is not in " << report;
-      return -1;
-    }
-    return std::strtod(report.c_str() + at + key.size() + 4, nullptr);
-  }
-};
-
-Timed run_timed(const std::function<void()>& body, Environment environment = {}) {
-  char path[] = "/tmp/simgpu-report-XXXXXX";
-  const int fd = mkstemp(path);
-  environment.insert({{"SIMGPU_CLOCK", "virtual"},
-                      {"SIMGPU_REPORT", path},
-                      {"SIMGPU_H2D", "1"},
-                      {"SIMGPU_D2H", "1"},
-                      {"SIMGPU_BOTH", "0.5"},
-                      {"SIMGPU_BANDWIDTH", "1"}});
-  Timed timed;
-  timed.outcome = in_child(environment, body);
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  timed.report = text.str();
-  close(fd);
-  unlink(path);
-  return timed;
-}
-
-// Everything that costs time has been done before the clock is looked at.
-struct Scene {
-  Scene()
-      : p(allocate(16 * kMega)),
-        q(allocate(16 * kMega)),
-        host(allocate_pinned(16 * kMega)),
-        back(allocate_pinned(16 * kMega)),
-        a(new_stream()),
-        b(new_stream()),
-        begin(new_event(CU_EVENT_DEFAULT)),
-        end_a(new_event(CU_EVENT_DEFAULT)),
-        end_b(new_event(CU_EVENT_DEFAULT)) {
-    cuMemsetD8(q, 1, 16 * kMega);
-    cuCtxSynchronize();
-  }
-  Gpu gpu;
-  CUdeviceptr p, q;
-  void* host;
-  void* back;
-  CUstream a, b;
-  CUevent begin, end_a, end_b;
-};
-
-// In nanoseconds; events keep whole ones, the API gives milliseconds as a float.
-double between(CUevent from, CUevent to) {
-  float milliseconds = 0;
-  EXPECT_EQ(cuEventElapsedTime(&milliseconds, from, to), CUDA_SUCCESS);
-  return static_cast<double>(milliseconds) * 1e6;
-}
 
 TEST(VirtualClock, ACopyBesideAKernel) {
   const Timed timed = run_timed([] {
@@ -185,60 +109,6 @@ TEST(VirtualClock, PrioritiesBreakTies) {
                }).outcome);
 }
 
-TEST(VirtualClock, MappingCostsAndDelaysOtherThreads) {
-  const auto body = [](int maps) {
-    return [maps] {
-      Scene s;
-      CU(cuEventRecord(s.begin, s.a));
-      std::thread([&] {
-        cuCtxSetCurrent(s.gpu.context);
-        for (int i = 0; i < maps; ++i) new_extent(2 << 20);
-      }).join();
-      CU(cuEventRecord(s.end_a, s.a));  // of this thread, after the other's calls
-      CU(cuCtxSynchronize());
-      std::fprintf(stderr, "%.0f", between(s.begin, s.end_a));
-    };
-  };
-  const double none = std::strtod(run_timed(body(0)).outcome.errors.c_str(), nullptr);
-  const double four = std::strtod(run_timed(body(4)).outcome.errors.c_str(), nullptr);
-  const double slow =
-      std::strtod(run_timed(body(4), {{"SIMGPU_SLOW_MAPS", "10"}}).outcome.errors.c_str(), nullptr);
-  EXPECT_NEAR(none, 800 + 200, 1);  // its own cost, and cuCtxSetCurrent's
-  EXPECT_NEAR(four, none + 4 * (193000 + 10000 + 1450 + 36000), 5);
-  EXPECT_NEAR(slow, none + 4 * (1930000 + 10000 + 14500 + 360000), 5);
-}
-
-TEST(VirtualClock, PinningWaitsForTheDevice) {
-  const Timed timed = run_timed([] {
-    Scene s;
-    CU(cuMemsetD8Async(s.p, 0, 5 * kMega, s.a));
-    allocate_pinned(kMega);
-    CU(cuStreamQuery(s.a));  // over
-  });
-  EXPECT_CLEAN(timed.outcome);
-  // The call's own cost comes first.
-  EXPECT_DOUBLE_EQ(timed.value("cuMemHostAlloc", "wait_seconds"), 0.005 - 0.0001);
-}
-
-TEST(VirtualClock, ALinkThatSlowsDown) {
-  EXPECT_CLEAN(run_timed(
-                   [] {
-                     Scene s;
-                     CU(cuEventRecord(s.begin, s.a));
-                     for (int i = 0; i < 1000; ++i) {
-                       CU(cuMemcpyHtoDAsync(s.p, s.host, kMega, s.a));
-                     }
-                     CU(cuEventRecord(s.end_a, s.a));
-                     CU(cuCtxSynchronize());
-                     // A second at full speed takes two if all of it comes after the drop; the drop
-                     // comes when something between none and all of it is done.
-                     EXPECT_GT(between(s.begin, s.end_a), 1.2e9);
-                     EXPECT_LT(between(s.begin, s.end_a), 1.8e9);
-                   },
-                   {{"SIMGPU_LINK_DROP", "0.5:0.5"}})
-                   .outcome);
-}
-
 // A program that looks at memory without any call is given what it waits for, after a while of real
 // time.
 TEST(VirtualClock, ASilentProgramIsServed) {
@@ -251,6 +121,32 @@ TEST(VirtualClock, ASilentProgramIsServed) {
                  while (!done) std::this_thread::yield();
                  CU(cuCtxSynchronize());
                }).outcome);
+}
+
+// A host function that ends only when the program, which calls meanwhile, lets it: devices and
+// calls wait for it only so long.
+TEST(VirtualClock, AHostFunctionThatWaitsForTheProgram) {
+  EXPECT_CLEAN(run_timed(
+                   [] {
+                     Scene s;
+                     static std::atomic<bool> go{false};
+                     CU(cuEventRecord(s.begin, s.a));
+                     CU(cuLaunchHostFunc(
+                         s.a,
+                         [](void*) {
+                           while (!go) std::this_thread::yield();
+                         },
+                         nullptr));                            // 2500
+                     CU(cuMemsetD8Async(s.p, 0, kMega, s.b));  // 2000
+                     CU(cuEventRecord(s.end_b, s.b));
+                     CU(cuStreamSynchronize(s.b));
+                     EXPECT_EQ(cuStreamQuery(s.a), CUDA_ERROR_NOT_READY);
+                     go = true;
+                     CU(cuStreamSynchronize(s.a));
+                     EXPECT_NEAR(between(s.begin, s.end_b), 2500 + 2000 + 1e6, 1);
+                   },
+                   {{"SIMGPU_WATCHDOG", "5"}})
+                   .outcome);
 }
 
 TEST(VirtualClock, GraphBranchesOverlap) {

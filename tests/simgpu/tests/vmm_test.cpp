@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kGranule = 2 << 20;
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemCreate, cuMemAddressReserve,
+// cuMemMap: multiples of the granularity, offset zero, flags zero, and "on VA range reservations
+// that are not currently mapped" alone.
 TEST(Vmm, GranularityAndMultiples) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -35,6 +38,7 @@ TEST(Vmm, GranularityAndMultiples) {
   }));
 }
 
+// Smaller granules than any real device's, for tests: the same rules.
 TEST(Vmm, SmallGranules) {
   EXPECT_CLEAN(in_child({{"SIMGPU_GRANULARITY", "4KiB"}}, [] {
     Gpu gpu;
@@ -44,6 +48,8 @@ TEST(Vmm, SmallGranules) {
   }));
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemMap: "calling cuMemMap does not
+// make the address accessible".
 TEST(Vmm, NoAccessUntilItIsSet) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;
@@ -62,6 +68,8 @@ TEST(Vmm, NoAccessUntilItIsSet) {
   EXPECT_TRUE(outcome.says("to which it has no access")) << outcome.errors;
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", CUmemAccess_flags,
+// CU_MEM_ACCESS_FLAGS_PROT_READ.
 TEST(Vmm, ReadOnlyAccess) {
   const Outcome outcome = in_child({}, [] {
     Gpu gpu;
@@ -80,6 +88,8 @@ TEST(Vmm, ReadOnlyAccess) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemUnmap: the address becomes a
+// reservation again, memory with a handle lives on.
 TEST(Vmm, ContentSurvivesUnmapping) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -93,6 +103,9 @@ TEST(Vmm, ContentSurvivesUnmapping) {
   }));
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemUnmap: "cannot unmap a sub-range
+// of an address range mapped"; cuMemSetAccess: "a fully mapped address range"; cuMemAddressFree:
+// size and address as they were reserved.
 TEST(Vmm, WholeMappingsOnly) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -117,6 +130,8 @@ TEST(Vmm, WholeMappingsOnly) {
   }));
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemRelease: freed with the last
+// mapping and the last reference to a handle, in whichever order.
 TEST(Vmm, MemoryLivesUntilTheLastMappingAndReference) {
   EXPECT_CLEAN(in_child({{"SIMGPU_MEMORY", "64MiB"}}, [] {
     Gpu gpu;
@@ -144,6 +159,8 @@ TEST(Vmm, MemoryLivesUntilTheLastMappingAndReference) {
   }));
 }
 
+// CUDA Programming Guide, "Virtual Memory Management": physical memory need not be contiguous,
+// so only its sum counts; CUDA Driver API reference, cuMemCreate: CUDA_ERROR_OUT_OF_MEMORY.
 TEST(Vmm, CapacityIsEnforcedAndFragmentationIsNot) {
   EXPECT_CLEAN(in_child({{"SIMGPU_MEMORY", "16MiB"}}, [] {
     Gpu gpu;
@@ -163,6 +180,7 @@ TEST(Vmm, CapacityIsEnforcedAndFragmentationIsNot) {
   }));
 }
 
+// Seen on real drivers, said nowhere.
 TEST(Vmm, HandlesAndAddressesComeBackLastInFirstOut) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -182,6 +200,9 @@ TEST(Vmm, HandlesAndAddressesComeBackLastInFirstOut) {
   }));
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemCreate: HOST
+// ("requestedHandleTypes must be 0"), HOST_NUMA (node 0 where there are none), HOST_NUMA_CURRENT
+// ("CUDA_ERROR_INVALID_VALUE").
 TEST(Vmm, HostMemory) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;
@@ -236,6 +257,9 @@ TEST(Vmm, OneAddressShowsDeviceThenHostMemory) {
   }));
 }
 
+// CUDA Driver API reference, "Device Management",
+// CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: what a driver without it
+// says and does.
 TEST(Vmm, HostMemoryCanBeSwitchedOff) {
   EXPECT_CLEAN(in_child({{"SIMGPU_HOST_VMM", "0"}}, [] {
     Gpu gpu;
@@ -249,6 +273,8 @@ TEST(Vmm, HostMemoryCanBeSwitchedOff) {
   }));
 }
 
+// CUDA Driver API reference, "Virtual Memory Management", cuMemSetAccess: no host access "for
+// allocations created on with other location types".
 TEST(Vmm, HostAccessOnlyToHostMemory) {
   EXPECT_CLEAN(in_child({}, [] {
     Gpu gpu;

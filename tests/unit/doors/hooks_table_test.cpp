@@ -60,8 +60,9 @@ TEST(HooksTable, OnlyExactNamesAreFound) {
             Knowledge::kUnknown);  // 32-bit pointers, another age
   EXPECT_EQ(find_symbol("cuMemAlloc_v3").knowledge, Knowledge::kUnknown);
   EXPECT_EQ(find_symbol("cuMemAlloc_v2x").knowledge, Knowledge::kUnknown);
-  EXPECT_EQ(find_symbol("cuCtxFromGreenCtx").knowledge, Knowledge::kTrapped);
-  EXPECT_EQ(trap_table()[find_symbol("cuCtxFromGreenCtx").row].symbol, "cuCtxFromGreenCtx");
+  EXPECT_EQ(find_symbol("cuCheckpointProcessLock").knowledge, Knowledge::kTrapped);
+  EXPECT_EQ(trap_table()[find_symbol("cuCheckpointProcessLock").row].symbol,
+            "cuCheckpointProcessLock");
   EXPECT_EQ(find_symbol("cuEventRecord_ptsz").knowledge, Knowledge::kHarmless);
   EXPECT_EQ(find_symbol("cuDeviceGetCount").knowledge, Knowledge::kHarmless);
   EXPECT_EQ(find_symbol("cuFromTheFuture").knowledge, Knowledge::kUnknown);

@@ -112,7 +112,7 @@ TEST_F(PointerNamesTest, NewVariantOfAHookedEntryIsTrapped) {
 TEST_F(PointerNamesTest, OtherNames) {
   EXPECT_EQ(judge("cuEventQuery", 13000, false, pointer_of("x")), "as it is");
   EXPECT_EQ(judge("cuDeviceGetUuid", 13000, false, pointer_of("x")), "as it is");
-  EXPECT_EQ(judge("cuCtxFromGreenCtx", 13000, false, pointer_of("x")), "trap");
+  EXPECT_EQ(judge("cuCheckpointProcessLock", 13000, false, pointer_of("x")), "trap");
   EXPECT_EQ(judge("cuFromTheFuture", 13000, false, pointer_of("x")), "trap");
   EXPECT_EQ(judge("", 13000, false, pointer_of("x")), "as it is");
 }

@@ -26,7 +26,7 @@ void* driver_symbol_or_refusal(const char* symbol) {
 
 }  // namespace offload
 
-extern "C" int cuCtxFromGreenCtx(void* context, void* green);
+extern "C" int cuCheckpointProcessLock(void* context, void* green);
 
 namespace offload {
 namespace {
@@ -129,16 +129,16 @@ TEST_F(Traps, OneTargetHasOneTrap) {
   EXPECT_EQ(reinterpret_cast<int (*)()>(other)(), 4);
 }
 
-int from_green(void* context, void* green) {
+int from_checkpoint(void* context, void* green) {
   return context == &seen && green == nullptr ? 7 : -1;
 }
 
 // Whoever links the driver directly gets our exported name, with nobody having asked for it.
 TEST_F(Traps, ExportedTrapFindsItsTargetByItself) {
-  exported_target = reinterpret_cast<void*>(&from_green);
-  EXPECT_EQ(cuCtxFromGreenCtx(&seen, nullptr), 7);
-  EXPECT_EQ(asked_for, "cuCtxFromGreenCtx");
-  EXPECT_EQ(reports, std::vector<std::string>{"cuCtxFromGreenCtx"});
+  exported_target = reinterpret_cast<void*>(&from_checkpoint);
+  EXPECT_EQ(cuCheckpointProcessLock(&seen, nullptr), 7);
+  EXPECT_EQ(asked_for, "cuCheckpointProcessLock");
+  EXPECT_EQ(reports, std::vector<std::string>{"cuCheckpointProcessLock"});
 }
 
 TEST_F(Traps, ThreadsMayMeetAtOne) {

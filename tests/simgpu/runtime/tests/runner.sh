@@ -4,7 +4,7 @@
 set -uo pipefail
 runner=$1
 export SIMGPU_BUILD=$2
-unset SIMGPU_MEMORY SIMGPU_DEVICES SIMGPU_SCHEDULE SIMGPU_CLOCK SIMGPU_CHECK SIMGPU_REPORT LD_LIBRARY_PATH
+unset SIMGPU_MEMORY SIMGPU_DEVICES SIMGPU_SCHEDULE SIMGPU_CLOCK SIMGPU_CHECK SIMGPU_PINNING_WAITS SIMGPU_REPORT LD_LIBRARY_PATH
 status=0
 
 # expect STATUS TEXT command...: how it ends, and part of what it says.
@@ -29,6 +29,9 @@ expect 2 "--granularity wants a size such as 512MiB, not '2MiBs'" "$runner" --gr
 expect 0 "" "$runner" --memory 1.5GiB --granularity 64KiB -- true
 expect 2 "--schedule wants fifo, late or random:SEED, not 'often'" "$runner" --schedule often -- true
 expect 2 "--devices wants a number, not 'two'" "$runner" --devices two -- true
+expect 2 "--pinning-waits wants 0, 1 or timed, not 'often'" "$runner" --pinning-waits often -- true
+# shellcheck disable=SC2016 # for the command to expand
+expect 0 "waits 1" "$runner" --pinning-waits 1 bash -c 'echo "waits $SIMGPU_PINNING_WAITS"'
 expect 2 "libcuda.so.1 is missing" env SIMGPU_BUILD=/nowhere "$runner" -- true
 expect 7 "" "$runner" -- bash -c 'exit 7'
 # shellcheck disable=SC2016 # for the command to expand

@@ -137,6 +137,10 @@ void Gate::open() {
   *word_ = 1;
 }
 
+void Gate::shut() {
+  *word_ = 0;
+}
+
 CUmemAllocationProp device_properties(int device) {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -44,6 +44,7 @@ class Gate {
   Gate();
   void close(CUstream stream);
   void open();
+  void shut();  // for the next that is closed
 
  private:
   volatile uint32_t* word_;
