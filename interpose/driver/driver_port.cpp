@@ -77,12 +77,24 @@ Status DriverPort::create(Place place, uint64_t bytes, Handle* out) {
   const Status status = status_of(real<Entry::cuMemCreate>()(&handle, bytes, &properties, 0),
                                   "cuMemCreate", "others make room");
   *out = handle;
-  return status;
+  if (status != Status::kOk) return status;
+  const std::lock_guard lock(mappings_mutex_);
+  handles_[handle] = true;
+  return Status::kOk;
+}
+
+bool DriverPort::has_made(Handle handle) {
+  const std::lock_guard lock(mappings_mutex_);
+  return handles_.contains(handle);
 }
 
 void DriverPort::release(Handle handle) {
   if (context_lost()) return;
   const OwnCall call(device_.context);
+  {
+    const std::lock_guard lock(mappings_mutex_);
+    handles_.erase(handle);
+  }
   status_of(real<Entry::cuMemRelease>()(handle), "cuMemRelease", kLeak);
 }
 

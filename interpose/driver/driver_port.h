@@ -48,6 +48,8 @@ class DriverPort final : public Port {
   // Another device of the process may read and write our memory from now on, or may not any more:
   // what is mapped and what will be.
   Status set_peer(CUdevice peer, bool may_access);
+  // Whether this is a handle of ours, and not one of the program's.
+  bool has_made(Handle handle);
   // Whether all that was submitted to the lanes has happened. Does not wait.
   bool idle();
   // The context died, and nothing is mapped any more: what was reserved serves the next port that
@@ -69,6 +71,7 @@ class DriverPort final : public Port {
   Address checksum_memory_ = 0;  // under the engine's mutex, as all of OFFLOAD_VERIFY
   PlainMutex mappings_mutex_;    // last in any order; never held across a driver call
   OwnMap<Address, Mapping> mappings_;
+  OwnMap<Handle, bool> handles_;
   OwnVector<CUdevice> peers_;
   struct Range {
     Address at;

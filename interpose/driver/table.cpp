@@ -14,13 +14,18 @@ namespace {
 void* by_proc_address(const EntryInfo& wanted) {
   const auto ask =
       reinterpret_cast<PFN_cuGetProcAddress_v12000>(driver_symbol("cuGetProcAddress_v2"));
-  if (ask == nullptr) return nullptr;
+  const auto ask_old =  // before CUDA 12
+      reinterpret_cast<PFN_cuGetProcAddress_v11030>(driver_symbol("cuGetProcAddress"));
   void* pointer = nullptr;
   const cuuint64_t flags = wanted.per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
                                              : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
-  if (ask(wanted.base.data(), &pointer, wanted.version, flags, nullptr) != CUDA_SUCCESS)
-    return nullptr;
-  return pointer;
+  CUresult result = CUDA_ERROR_NOT_FOUND;
+  if (ask != nullptr) {
+    result = ask(wanted.base.data(), &pointer, wanted.version, flags, nullptr);
+  } else if (ask_old != nullptr) {
+    result = ask_old(wanted.base.data(), &pointer, wanted.version, flags);
+  }
+  return result == CUDA_SUCCESS ? pointer : nullptr;
 }
 
 void* look_for(Entry entry) {

@@ -65,7 +65,10 @@ Engine::Room Engine::may_grow(uint32_t granules, bool for_slab, Lock& lock) {
     look_again(lock);
     return Room::kWaited;
   }
-  if (!leaves_reserve(granules)) statistics_.set_reason(Reason::host_memory_exhausted);
+  if (!leaves_reserve(granules)) {
+    if (slots_.others_gave_back()) return Room::kWaited;
+    statistics_.set_reason(Reason::host_memory_exhausted);
+  }
   return Room::kNone;
 }
 

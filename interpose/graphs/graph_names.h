@@ -29,7 +29,7 @@ struct TableCopy {
 };
 
 struct NodeNames {
-  OwnVector<Address> words;  // of our windows; sorted in what add() makes
+  OwnVector<Address> words;  // of our windows, or by foreign tables; sorted in what add() makes
   OwnVector<TableCopy> copies;
   bool waits = false;  // for what the host does
 

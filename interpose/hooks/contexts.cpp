@@ -3,6 +3,7 @@
 
 #include "interpose/driver/device.h"
 #include "interpose/hooks/define.h"
+#include "interpose/hooks/device_memory.h"
 #include "interpose/life/sessions.h"
 
 namespace offload {
@@ -72,7 +73,8 @@ bool device_of(CUcontext context, CUdevice* device) {
 
 template <Entry E, typename Device>
 CUresult ctx_create(CUcontext* context, unsigned flags, Device device) {
-  const CUresult result = real<E>()(context, flags, device);
+  const CUresult result = with_device_memory(
+      0, [=] { return real<E>()(context, flags, device); }, device);
   context_changed();
   return result;
 }
@@ -80,7 +82,8 @@ CUresult ctx_create(CUcontext* context, unsigned flags, Device device) {
 template <Entry E>
 CUresult ctx_create_v3(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned flags,
                        CUdevice device) {
-  const CUresult result = real<E>()(context, affinity, count, flags, device);
+  const CUresult result = with_device_memory(
+      0, [=] { return real<E>()(context, affinity, count, flags, device); }, device);
   context_changed();
   return result;
 }
@@ -88,7 +91,8 @@ CUresult ctx_create_v3(CUcontext* context, CUexecAffinityParam* affinity, int co
 template <Entry E>
 CUresult ctx_create_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned flags,
                        CUdevice device) {
-  const CUresult result = real<E>()(context, parameters, flags, device);
+  const CUresult result = with_device_memory(
+      0, [=] { return real<E>()(context, parameters, flags, device); }, device);
   context_changed();
   return result;
 }

@@ -43,9 +43,11 @@ CUresult mem_create(CUmemGenericAllocationHandle* handle, size_t bytes,
   return by_driver_counted(*native, NativeMemory::Kind::kHandle, bytes, handle, call);
 }
 
+// On whichever device, current or not.
 template <Entry E>
-CUresult mem_release(CUmemGenericAllocationHandle handle) {
-  return free_counted(NativeMemory::Kind::kHandle, handle, [&] { return real<E>()(handle); });
+CUresult primary_ctx_retain(CUcontext* context, CUdevice device) {
+  return with_device_memory(
+      0, [=] { return real<E>()(context, device); }, device);
 }
 
 }  // namespace offload

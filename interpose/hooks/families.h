@@ -38,6 +38,9 @@
 #ifndef FAMILY_driver_memory
 #define FAMILY_driver_memory(...)
 #endif
+#ifndef FAMILY_mappings
+#define FAMILY_mappings(...)
+#endif
 #ifndef FAMILY_waits
 #define FAMILY_waits(...)
 #endif

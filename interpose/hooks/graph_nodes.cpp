@@ -18,7 +18,7 @@ CUresult record(Node node, Name&& name, Arguments... arguments) {
   if (const CUresult wrong = name(operation); wrong != CUDA_SUCCESS) return wrong;
   if (const CUresult refused = operation.begin(nullptr, false); refused != CUDA_SUCCESS)
     return refused;
-  return operation.end(real<E>()(arguments...));
+  return operation.end(with_device_memory(0, [&] { return real<E>()(arguments...); }));
 }
 
 template <typename Parameters>

@@ -83,7 +83,8 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
 
 template <Entry E, typename... Arguments>
 CUresult graph_exec_update(CUgraphExec exec, CUgraph graph, Arguments... arguments) {
-  const CUresult result = real<E>()(exec, graph, arguments...);
+  const CUresult result =
+      with_device_memory(0, [&] { return real<E>()(exec, graph, arguments...); });
   Session* active = session();
   if (result == CUDA_SUCCESS && active != nullptr) active->graphs.replace(graph, exec);
   return result;

@@ -6,6 +6,7 @@
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/kernel_names.h"
 #include "interpose/life/fail_closed.h"
+#include "interpose/naming/ask_driver.h"
 #include "interpose/naming/scan.h"
 
 namespace offload {
@@ -16,11 +17,8 @@ const Layout* learn_layout(Operation& operation, CUfunction function, const void
   look_for_bypasses();
   const RelaxedCapture relaxed;  // the first question may load the kernel
   const Layout* layout = operation.layouts().learn(function);
-  if (caller != nullptr && from_communication_library(caller))
+  if ((caller != nullptr && from_communication_library(caller)) || is_collective(function))
     layout->communicates.store(true, std::memory_order_relaxed);
-  if (!layout->known) {
-    give_up(Reason::no_layouts, "the driver does not tell the parameters of a kernel");
-  }
   return layout;
 }
 
@@ -30,19 +28,20 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
                         const void* caller) {
   statistics().launches.add();
   if (function == nullptr) return CUDA_SUCCESS;  // the driver refuses it
-  if (extra != nullptr) {
-    const void* block = nullptr;
-    size_t bytes = 0;
-    if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
-    operation.name_words(block, bytes);
-    if (caller != nullptr && from_communication_library(caller)) operation.may_wait();
-    return CUDA_SUCCESS;
-  }
   const Layout* layout = operation.layouts().find(function);
   if (layout == nullptr) [[unlikely]]
     layout = learn_layout(operation, function, caller);
   if (layout->communicates.load(std::memory_order_relaxed)) [[unlikely]]
     operation.may_wait();
+  if (extra != nullptr) {
+    const void* block = nullptr;
+    size_t bytes = 0;
+    if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
+    operation.name_words(block, bytes);
+    return CUDA_SUCCESS;
+  }
+  if (!layout->known) [[unlikely]]
+    give_up(Reason::no_layouts, "the driver does not tell the parameters of a kernel");
   if (parameters == nullptr) return CUDA_SUCCESS;
   operation.with_naming([&](auto&& name) { name_parameters(*layout, parameters, name); });
   return CUDA_SUCCESS;

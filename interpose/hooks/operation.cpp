@@ -64,19 +64,85 @@ void Operation::record_for(CUgraphNode node) {
   recording.node = node;
 }
 
+// What foreign tables name now is held; what they name later, each launch looks for.
 void Operation::record(CUdeviceptr address) {
-  if (owner(address) != nullptr) recording_->names.words.push_back(address);
+  OwnVector<Address>& words = recording_->names.words;
+  if (owner(address) != nullptr) return words.push_back(address);
+  if (!foreign_tables().may_name(address)) return;
+  words.push_back(address);
+  foreign_tables().read(address, address + ForeignTables::kReach, &words);
 }
 
-void Operation::name_unusually(CUdeviceptr address) {
-  if (recording_ != nullptr) return record(address);
+bool Operation::name_own(CUdeviceptr address) {
   for (uint32_t i = 0; i < count_; ++i) {
     Part& part = parts_[i];
     if (!part.session->engine.owns(address)) continue;
     part.used = true;
     part.session->engine.name(*part.pins, address);
+    return true;
+  }
+  return false;
+}
+
+void Operation::name_unusually(CUdeviceptr address) {
+  if (recording_ != nullptr) return record(address);
+  if (!name_own(address) && foreign_tables().may_name(address)) name_foreign(address, 0);
+}
+
+void Operation::name_foreign(CUdeviceptr address, int level) {
+  constexpr int kLevels = 4;  // of tables of tables
+  OwnVector<Address> words;
+  foreign_tables().read(address, address + ForeignTables::kReach, &words);
+  for (const Address word : words) {
+    if (!name_own(word) && level + 1 < kLevels) name_foreign(word, level + 1);
+  }
+}
+
+// Those that name something.
+OwnVector<Address> Operation::words_of(const TableCopy& copy) {
+  OwnVector<Address> words;
+  const auto from = reinterpret_cast<CUdeviceptr>(copy.from);
+  if (const Session* source = owner(from); source != nullptr) {
+    source->engine.read_tables(from, from + copy.bytes, &words);
+    return words;
+  }
+  const auto* at = static_cast<const unsigned char*>(copy.from);
+  for (size_t i = 0; i + sizeof(Address) <= copy.bytes; i += sizeof(Address)) {
+    Address word;
+    std::memcpy(&word, at + i, sizeof(word));
+    if (owner(word) != nullptr || foreign_tables().may_name(word)) words.push_back(word);
+  }
+  return words;
+}
+
+// Nothing is pinned yet.
+void Operation::keep_all(const OwnVector<Address>& words) {
+  static constinit std::atomic<bool> said{false};
+  if (!said.exchange(true, std::memory_order_relaxed)) {
+    log_info(
+        "the program has many tables of pointers in memory that is not liboffload's: what they "
+        "point to is not moved any more");
+  }
+  for (const Address word : words) {
+    Session* named = owner(word);
+    if (named == nullptr) continue;
+    named->engine.keep(word, named->pins());
+    named->pins().withdraw();
+  }
+}
+
+void Operation::copies_foreign_table(const TableCopy& copy) {
+  if (recording_ != nullptr) return copies_table(copy.to, copy.from, copy.bytes);
+  OwnVector<Address> words = words_of(copy);
+  ForeignTables& tables = foreign_tables();
+  if (words.empty()) {
+    if (!tables.empty()) tables.forget(copy.to, copy.to + copy.bytes);
     return;
   }
+  if (!tables.set(copy.to, copy.to + copy.bytes, words)) keep_all(words);
+  static constinit std::atomic<bool> looked_for{false};
+  if (!looked_for.exchange(true, std::memory_order_relaxed))
+    operations_look_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Operation::record_wait() {

@@ -3,12 +3,14 @@
 // One operation of the program on its way through: name what it uses, begin, forward, end. On a
 // stream that captures nothing happens now: what it names is brought home, and stays there while
 // the graph lives. So it is for a node that the program makes by hand. It may use memory of several
-// devices (several_devices.cpp); where one is managed, that costs a load and a branch.
+// devices (several_devices.cpp), or tables in memory that is not ours (foreign_tables.h); where
+// there is neither, that costs a load and a branch.
 
 #include "interpose/driver/table.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/device_memory.h"
 #include "interpose/life/sessions.h"
+#include "interpose/naming/foreign_tables.h"
 
 namespace offload {
 
@@ -26,8 +28,9 @@ struct InstanceNode {
 class Operation {
  public:
   explicit Operation(Session& first) : Operation(first, kUsual) {
-    if (Session* second = next_of(first); second != nullptr) [[unlikely]]
-      look_at_all(*second);
+    Session* second = next_of(first);
+    if (second != nullptr || !foreign_tables().empty()) [[unlikely]]
+      look_at_all(second);
   }
   // One that is known to be usual (operations_look()), begun and ended by begin_usual() and
   // end_usual().
@@ -74,6 +77,8 @@ class Operation {
     return count_ != 0 ? other_owner(address) : nullptr;
   }
   Layouts& layouts() { return session_.layouts; }
+  // Whether there may be memory of ours to name: not where the driver serves all.
+  bool may_name() const { return count_ > 1 || !session_.native; }
 
   // All that was named is on the device and stays while the operation is submitted. Not
   // CUDA_SUCCESS: answer with that, the operation is over.
@@ -116,6 +121,8 @@ class Operation {
   // The operation copies this host memory, or memory of ours, to that address of ours: it may be a
   // table of pointers.
   void copies_table(CUdeviceptr to, const void* from, size_t bytes) { table_ = {to, from, bytes}; }
+  // The same where the memory at that address is not ours.
+  void copies_foreign_table(const TableCopy& copy);
   // Nothing is to be done after all.
   void drop();
 
@@ -141,6 +148,10 @@ class Operation {
   Recording& start_recording();
   void forget_recording();
   void name_unusually(CUdeviceptr address);
+  bool name_own(CUdeviceptr address);
+  void name_foreign(CUdeviceptr address, int level);
+  OwnVector<Address> words_of(const TableCopy& copy);
+  void keep_all(const OwnVector<Address>& words);
   void record(CUdeviceptr address);
   void record_wait();
   CUresult begin_recording();
@@ -149,7 +160,7 @@ class Operation {
   static CUresult refuse(Status status, Session& session);
 
   // several_devices.cpp
-  void look_at_all(Session& second);
+  void look_at_all(Session* second);
   Session* other_owner(CUdeviceptr address);
   bool find_streams(CUstream stream, bool per_thread);
   CUresult begin_each();
@@ -161,11 +172,11 @@ class Operation {
   const ThreadState::OfDevice& own_;
   ThreadPins& pins_;
   Recording* recording_ = nullptr;
-  bool unusual_ = false;  // it is recorded, or there are several devices
+  bool unusual_ = false;  // it is recorded, or there are several devices, or foreign tables
   bool waits_ = false;
   StreamIndex stream_ = kForeignStream;
   TableCopy table_{0, nullptr, 0};
-  uint32_t count_ = 0;        // of parts; 0: one device
+  uint32_t count_ = 0;        // of parts; 0: one device, and all is usual
   Part parts_[kMostDevices];  // as many are set
 };
 

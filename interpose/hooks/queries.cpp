@@ -2,6 +2,11 @@
 // What the program asks about our memory is answered by us: the driver would tell of pieces, of
 // host memory, or of nothing.
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "interpose/driver/own_call.h"
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/hooks/pointer_attributes.h"
@@ -41,6 +46,24 @@ void session_info(Session& active, size_t driver_free, size_t* free, size_t* tot
   *total = ours_total;
 }
 
+// Its reference says "boolean", and does not say how many bytes of one it writes: as many change.
+// The question has an answer for any address.
+size_t boolean_bytes() {
+  static constinit std::atomic<size_t> known{0};
+  size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes != 0) return bytes;
+  unsigned char value[8];
+  std::memset(value, 0xAA, sizeof(value));
+  const RelaxedCapture relaxed(captures_watched());
+  if (real<Entry::cuPointerGetAttribute>()(value, CU_POINTER_ATTRIBUTE_MAPPED,
+                                           reinterpret_cast<CUdeviceptr>(value)) != CUDA_SUCCESS)
+    return sizeof(bool);
+  while (bytes < sizeof(value) && value[bytes] != 0xAA) ++bytes;
+  bytes = std::max(bytes, sizeof(bool));
+  known.store(bytes, std::memory_order_relaxed);
+  return bytes;
+}
+
 }  // namespace
 
 template <Entry E>
@@ -77,7 +100,7 @@ CUresult pointer_get_attribute(void* value, CUpointer_attribute attribute, CUdev
   AllocationInfo allocation;
   if (!owner->engine.describe(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const AttributeAnswer answer =
-      answer_attribute(owner->device, allocation, attribute, address, value);
+      answer_attribute(owner->device, allocation, boolean_bytes(), attribute, address, value);
   return answer == AttributeAnswer::kAskDriver ? real<E>()(value, attribute, address)
          : answer == AttributeAnswer::kNone    ? CUDA_ERROR_INVALID_VALUE
                                                : CUDA_SUCCESS;
@@ -94,10 +117,12 @@ CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes,
   const bool live = owner->engine.describe(address, &allocation);
   for (unsigned i = 0; i < count; ++i) {
     const AttributeAnswer answer =
-        live ? answer_attribute(owner->device, allocation, attributes[i], address, values[i])
+        live ? answer_attribute(owner->device, allocation, boolean_bytes(), attributes[i], address,
+                                values[i])
              : AttributeAnswer::kNone;
     if (answer == AttributeAnswer::kAskDriver) return real<E>()(count, attributes, values, address);
-    if (answer == AttributeAnswer::kNone) clear_attribute(attributes[i], values[i]);
+    if (answer == AttributeAnswer::kNone)
+      clear_attribute(attributes[i], boolean_bytes(), values[i]);
   }
   return CUDA_SUCCESS;
 }

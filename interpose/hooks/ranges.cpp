@@ -24,6 +24,13 @@ bool host_can_read(const void* at) {
              CUDA_SUCCESS;
 }
 
+bool known_to_driver(CUdeviceptr address) {
+  unsigned type = 0;
+  const RelaxedCapture relaxed(captures_watched());
+  return real<Entry::cuPointerGetAttribute>()(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) ==
+         CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
@@ -40,10 +47,14 @@ CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
 }
 
 void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, size_t bytes) {
-  if (bytes < sizeof(void*) || bytes > Tables::kLargest || operation.owner(to) == nullptr) return;
+  if (bytes < sizeof(void*) || bytes > Tables::kLargest || !operation.may_name()) return;
   if (operation.owner(reinterpret_cast<CUdeviceptr>(from)) == nullptr && !host_can_read(from))
     return;
-  operation.copies_table(to, from, bytes);
+  if (operation.owner(to) != nullptr) {
+    operation.copies_table(to, from, bytes);
+  } else if (known_to_driver(to)) {  // else no kernel reads it
+    operation.copies_foreign_table({to, from, bytes});
+  }
 }
 
 }  // namespace offload

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "interpose/driver/errors.h"
+#include "interpose/driver/own_call.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
@@ -54,6 +55,16 @@ Session* session_that_serves_now(const void* caller) {
     return nullptr;
   }
   return session_that_serves(caller);
+}
+
+// Nothing that is still to come names them: the memory is given back behind all that it is used by.
+void forget_foreign_tables(CUdeviceptr address) {
+  if (foreign_tables().empty()) return;
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  const RelaxedCapture relaxed(captures_watched());
+  if (real<Entry::cuMemGetAddressRange_v2>()(&base, &bytes, address) == CUDA_SUCCESS)
+    foreign_tables().forget(base, base + bytes);
 }
 
 CUresult said_if_out_of_memory(CUresult result, uint64_t bytes) {

@@ -64,8 +64,10 @@ CUresult by_driver(uint64_t bytes, const CUdeviceptr* out, const void* caller, C
 }
 
 // A free of what we did not serve.
+void forget_foreign_tables(CUdeviceptr address);
 template <typename Call>
 CUresult free_by_driver(CUdeviceptr address, Call&& call) {
+  forget_foreign_tables(address);
   return free_counted(NativeMemory::Kind::kAddress, address, call);
 }
 

@@ -13,10 +13,10 @@
 
 namespace offload {
 
-void Operation::look_at_all(Session& second) {
+void Operation::look_at_all(Session* second) {
   unusual_ = true;
   parts_[count_++] = {&session_, &pins_, kForeignStream, false};
-  for (Session* each = &second; each != nullptr && count_ < kMostDevices; each = next_of(*each))
+  for (Session* each = second; each != nullptr && count_ < kMostDevices; each = next_of(*each))
     parts_[count_++] = {each, &each->pins(), kForeignStream, false};
 }
 
@@ -96,6 +96,7 @@ CUresult Operation::end_on_several(CUresult result) {
 // Nothing is pinned yet.
 CUresult Operation::keep_elsewhere(const TableCopy& table) {
   const Session* to = owner(table.to);
+  if (to == nullptr) return CUDA_SUCCESS;  // it names memory of all devices (foreign_tables.h)
   const auto from = reinterpret_cast<CUdeviceptr>(table.from);
   OwnVector<Address> words;
   if (const Session* source = owner(from); source != nullptr) {
@@ -122,7 +123,7 @@ CUresult Operation::keep_elsewhere(const TableCopy& table) {
 
 void Operation::table_copied(const TableCopy& copy) {
   Session* to = owner(copy.to);
-  if (to == nullptr) return;
+  if (to == nullptr) return copies_foreign_table(copy);
   const Session* from = owner(reinterpret_cast<CUdeviceptr>(copy.from));
   if (from == nullptr || from == to) {
     to->engine.data_copied(copy.to, copy.from, copy.bytes);

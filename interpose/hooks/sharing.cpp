@@ -3,6 +3,7 @@
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/keep.h"
+#include "interpose/hooks/pointer_attributes.h"
 #include "interpose/life/pytorch.h"
 #include "profiler/base/log.h"
 
@@ -17,26 +18,36 @@ CUresult keep_for_others(CUdeviceptr address) {
 }  // namespace
 
 template <Entry E>
-CUresult mem_retain_allocation_handle(CUmemGenericAllocationHandle* handle, void* address) {
-  if (const CUresult refused = keep_for_others(reinterpret_cast<CUdeviceptr>(address));
-      refused != CUDA_SUCCESS) {
-    return refused;
-  }
-  return real<E>()(handle, address);
-}
-
-template <Entry E>
 CUresult mem_get_handle_for_address_range(void* handle, CUdeviceptr address, size_t bytes,
                                           CUmemRangeHandleType type, unsigned long long flags) {
   if (const CUresult refused = keep_for_others(address); refused != CUDA_SUCCESS) return refused;
-  return real<E>()(handle, address, bytes, type, flags);
+  const CUresult result = real<E>()(handle, address, bytes, type, flags);
+  if (result != CUDA_SUCCESS && owner_of(address) != nullptr) {
+    log_info(
+        "the program wants to share a buffer with another device (cuMemGetHandleForAddressRange), "
+        "which the driver refuses for memory that liboffload hands out");
+  }
+  return result;
 }
 
+// Our memory is made of pieces, each of which is an allocation for the driver.
 template <Entry E>
 CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
                                CUdeviceptr address) {
   if (const CUresult refused = keep_for_others(address); refused != CUDA_SUCCESS) return refused;
-  return real<E>()(value, attribute, address);
+  const CUresult result = real<E>()(value, attribute, address);
+  Session* owner = owner_of(address);
+  AllocationInfo allocation;
+  if (result != CUDA_SUCCESS || owner == nullptr || !owner->engine.describe(address, &allocation))
+    return result;
+  const uint64_t piece = owner->device.granularity;
+  for (CUdeviceptr at = allocation.base / piece * piece; at < allocation.base + allocation.bytes;
+       at += piece) {
+    real<E>()(value, attribute, at);
+  }
+  if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+    set_synchronous(owner->device, allocation, *static_cast<const unsigned char*>(value) != 0);
+  return CUDA_SUCCESS;
 }
 
 template <Entry E>

@@ -15,8 +15,9 @@ namespace offload {
 // The driver has taken such an op for this stream. A stream that cannot be followed (it captures,
 // there are too many, the driver refuses) is not.
 void note_early_wait(CUstream stream, bool per_thread_entry);
-// Of what is still pending.
-OwnVector<Engine::Waiting> early_waits();
+// Of what is still pending. `opening`: there is one whose event is about to be recorded; who
+// forwarded it tells all sessions that there are by then.
+OwnVector<Engine::Waiting> early_waits(bool* opening);
 // The context died, and its events with it.
 void forget_early_waits(CUcontext context);
 

@@ -90,6 +90,20 @@ bool unlink(const Session& gone) {
   return false;
 }
 
+// `waits(&opening)` is what is pending. It is asked again while one is being forwarded: its end is
+// told to the sessions that its beginning was told to.
+template <typename Waits>
+void tell(Session& made, Waits&& waits) {
+  constexpr timespec kPause{0, 1'000'000};
+  OwnVector<Engine::Waiting> pending;
+  bool opening = true;
+  for (int looks = 0; opening && looks < kLooksForForwarding; ++looks) {
+    pending = waits(&opening);
+    if (opening) nanosleep(&kPause, nullptr);
+  }
+  for (const Engine::Waiting& waiting : pending) made.engine.external_wait_before(waiting);
+}
+
 // What waits for the host on a stream that another engine follows, or none: streams of this device
 // may stand behind it.
 void tell_of_waits(Session& made) {
@@ -97,18 +111,10 @@ void tell_of_waits(Session& made) {
   for_each_session([&made](Session& each) {
     if (&each == &made) return;
     this_thread.inside = true;
-    OwnVector<Engine::Waiting> waits;
-    bool opening = true;
-    // Its end is told to the sessions that its beginning was told to.
-    for (int looks = 0; opening && looks < kLooksForForwarding; ++looks) {
-      waits = each.engine.external_waits(&opening);
-      constexpr timespec kPause{0, 1'000'000};
-      if (opening) nanosleep(&kPause, nullptr);
-    }
-    for (const Engine::Waiting& waiting : waits) made.engine.external_wait_before(waiting);
+    tell(made, [&each](bool* opening) { return each.engine.external_waits(opening); });
     this_thread.inside = false;
   });
-  for (const Engine::Waiting& waiting : early_waits()) made.engine.external_wait_before(waiting);
+  tell(made, &early_waits);
 }
 
 Session* make_in_current(CUcontext context) {

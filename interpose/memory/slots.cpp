@@ -39,6 +39,16 @@ bool Slots::may_pin(uint32_t granules, bool insist) {
   return !host_full_ || (insist && !in_vain_) || ++refused_growths_ % kAskAgain == 0;
 }
 
+bool Slots::others_gave_back() {
+  const uint64_t bytes = largest_ * granularity_;
+  if (!others_have_it_ || !room_for(bytes)) return false;
+  const uint64_t given = share_->take(bytes, bytes);
+  share_->give(given);
+  if (given == 0) return false;
+  host_full_ = in_vain_ = others_have_it_ = false;
+  return true;
+}
+
 // Whether so much more may be pinned once that was given back. A system that refuses more than it
 // gave may give as much again.
 bool Slots::enough_given(uint64_t given, uint64_t bytes) const {
@@ -85,7 +95,7 @@ bool Slots::begin(const Lacking& lacking, Growth* growth) {
   if (room_for(bytes)) {
     const uint64_t wanted = host_full_ ? 1 : std::max<uint64_t>(1, chunk_ / bytes);
     growth->count = allowed(std::min(wanted, (limit_ - pinned_) / bytes), bytes);
-    if (growth->count == 0) host_full_ = in_vain_ = true;  // others have it
+    if (growth->count == 0) host_full_ = in_vain_ = others_have_it_ = true;
   }
   for (uint64_t i = 0; mappable_ && i < growth->count; ++i) {
     const Address home = homes_.take(growth->granules);
@@ -167,6 +177,7 @@ void Slots::end(Growth* growth) {
   in_vain_ = made == 0;
   // Where it gave no more than it got back, it is as full as before.
   host_full_ = made != growth->count || (growth->refused_before && !growth->back.empty());
+  others_have_it_ = others_have_it_ && host_full_ && made == growth->count;
   if (made != growth->count && !growth->refused_before) {
     const ShortText pinned = format_size(pinned_);
     log_warn(

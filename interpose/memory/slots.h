@@ -72,6 +72,8 @@ class Slots {
   uint64_t used_bytes() const { return pinned_ - free_bytes(); }
   // What could hold something, pinned or not yet.
   uint64_t available_bytes() const { return host_full_ ? free_bytes() : limit_ - used_bytes(); }
+  // Others had all that was left to pin, and now it can be had (a process ended, say).
+  bool others_gave_back();
   uint64_t reserve_bytes() const { return (2 * largest_ - 1) * granularity_; }
 
  private:
@@ -103,7 +105,8 @@ class Slots {
   uint64_t chunk_ = 0;
   bool mappable_ = true;
   bool host_full_ = false;  // the system would not pin more, or others have it
-  bool in_vain_ = false;    // nor would it for who insisted, and nothing has come back since
+  bool others_have_it_ = false;
+  bool in_vain_ = false;  // nor would it for who insisted, and nothing has come back since
   uint64_t generation_ = 0;
   uint32_t refused_growths_ = 0;
   uint64_t pinned_ = 0;

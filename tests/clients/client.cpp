@@ -21,6 +21,10 @@ std::string read_file(const char* path) {
 
 }  // namespace
 
+std::string kernel_code() {
+  return read_file(CLIENT_KERNELS);
+}
+
 void fail(const char* file, int line, const std::string& what) {
   std::fprintf(stderr, "client: %s:%d: %s\n", file, line, what.c_str());
   std::_Exit(1);
@@ -44,7 +48,7 @@ void Client::start(int ordinal) {
 
 CUmodule Client::load() {
   CUmodule module = nullptr;
-  CHECK_CUDA(cuda.cuModuleLoadData(&module, read_file(CLIENT_KERNELS).c_str()));
+  CHECK_CUDA(cuda.cuModuleLoadData(&module, kernel_code().c_str()));
   return module;
 }
 
@@ -138,6 +142,26 @@ std::vector<CUdeviceptr> Client::crowd(size_t count) {
 void Client::disperse(const std::vector<CUdeviceptr>& buffers) {
   CHECK_CUDA(cuda.cuStreamSynchronize(stream));
   for (const CUdeviceptr at : buffers) free(at);
+}
+
+void* host_page(const Client& client) {
+  constexpr size_t kPage = 4096;
+  void* page = nullptr;
+  CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, kPage,
+                                        CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+  std::memset(page, 0, kPage);
+  return page;
+}
+
+void mix_hidden(Client& client, CUdeviceptr to, CUdeviceptr from) {
+  void* const page = host_page(client);
+  std::memcpy(page, &from, sizeof from);
+  auto table = reinterpret_cast<CUdeviceptr>(page);
+  uint32_t entries = 1;
+  uint32_t words = kWords;
+  client.launch(client.function("mix_table"), {&to, &table, &entries, &words}, {8, 8, 4, 4});
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+  CHECK_CUDA(client.cuda.cuMemFreeHost(page));
 }
 
 std::vector<uint32_t> filled(uint32_t seed, uint32_t words) {

@@ -59,6 +59,23 @@ class Client {
   CUmodule module_ = nullptr;
 };
 
+// Any entry, by the name that runtimes ask for it by.
+template <typename Function>
+Function* entry(const Client& client, const char* base) {
+  void* const found = client.cuda.other(base);
+  if (found == nullptr) fail(__FILE__, __LINE__, std::string("no ") + base);
+  return reinterpret_cast<Function*>(found);
+}
+#define ENTRY_OF(client, name) ::clients::entry<decltype(::name)>((client), #name)
+
+// Pinned memory that the device reads at the same address.
+void* host_page(const Client& client);
+// What lies at `from` is mixed into `to` by a kernel whose arguments do not name it.
+void mix_hidden(Client& client, CUdeviceptr to, CUdeviceptr from);
+
+// The kernels' code, of which a module or library can be made.
+std::string kernel_code();
+
 // The host's account.
 std::vector<uint32_t> filled(uint32_t seed, uint32_t words = kWords);
 void mix_on_host(std::vector<uint32_t>& to, const std::vector<uint32_t>& from);
@@ -71,6 +88,7 @@ extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenar
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
     kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
     kSurroundingScenarios, kLibraryScenarios, kContextScenarios, kDeviceScenarios,
-    kCrossingScenarios, kEarlyFlagScenarios;
+    kCrossingScenarios, kEarlyFlagScenarios, kMappingScenarios, kForeignTableScenarios,
+    kMoreCopyScenarios, kMoreWaitScenarios, kNodeScenarios, kRoomScenarios, kCommandedScenarios;
 
 }  // namespace clients

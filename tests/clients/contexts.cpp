@@ -167,6 +167,90 @@ void green_contexts(Client& client) {
 #undef GREEN
 }
 
+// Each turn of the other context is pushed, and popped again.
+void contexts_pushed(Client& client) {
+  const auto push = ENTRY_OF(client, cuCtxPushCurrent);
+  const auto pop = ENTRY_OF(client, cuCtxPopCurrent);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  std::vector<std::vector<uint32_t>> wanted = crowd_on_host();
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  Client other = in_own_context(client);
+  CUcontext popped = nullptr;
+  CHECK_CUDA(pop(&popped));
+  CHECK(popped == other.context);
+  const auto mix = [&](Client& at_work, uint32_t to, uint32_t from) {
+    at_work.mix(buffers[to % kCrowd], buffers[from % kCrowd]);
+    mix_on_host(wanted[to % kCrowd], wanted[from % kCrowd]);
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  };
+  for (uint32_t i = 0; i < 2 * kCrowd; ++i) {
+    mix(client, i, i + 5);
+    CHECK_CUDA(push(other.context));
+    mix(other, i + 7, i);
+    CHECK_CUDA(pop(&popped));
+  }
+  // What is allocated there belongs there, and is the driver's.
+  CUdeviceptr theirs = 0;
+  CUcontext of = nullptr;
+  CHECK_CUDA(push(other.context));
+  CHECK_CUDA(client.cuda.cuMemAlloc(&theirs, kBytes));
+  CHECK_CUDA(pop(&popped));
+  CHECK_CUDA(client.cuda.cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_CONTEXT, theirs));
+  CHECK(of == other.context);
+  expect_all(client, buffers, wanted);
+  client.disperse(buffers);
+  CHECK_CUDA(client.cuda.cuCtxDestroy(other.context));
+}
+
+// Released, the primary context goes with all that is in it, and is made anew.
+void primary_context_again(Client& client) {
+  const auto release = ENTRY_OF(client, cuDevicePrimaryCtxRelease);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+    for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+    CHECK_CUDA(client.cuda.cuCtxSynchronize());
+    CHECK_CUDA(release(client.device));
+    client.start();
+  }
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
+
+// Another pool takes the default one's place, and gives it back: what comes from it is the
+// driver's.
+void pools_exchanged(Client& client) {
+  const auto create = ENTRY_OF(client, cuMemPoolCreate);
+  const auto exchange = ENTRY_OF(client, cuDeviceSetMemPool);
+  client.stream = new_stream(client);
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {client.device}};
+  CUmemoryPool own = nullptr;
+  CUmemoryPool usual = nullptr;
+  CHECK_CUDA(create(&own, &properties));
+  CHECK_CUDA(client.cuda.cuDeviceGetDefaultMemPool(&usual, client.device));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (const CUmemoryPool pool : {own, usual}) {
+    CHECK_CUDA(exchange(client.device, pool));
+    CUdeviceptr sum = 0;
+    CHECK_CUDA(client.cuda.cuMemAllocAsync(&sum, kBytes, client.stream));
+    client.fill(sum, 9);
+    std::vector<uint32_t> wanted = filled(9);
+    for (uint32_t i = 0; i < kCrowd; ++i) {
+      client.mix(sum, buffers[i]);
+      mix_on_host(wanted, filled(1000 * i));
+    }
+    client.expect(sum, wanted);
+    CHECK_CUDA(client.cuda.cuMemFreeAsync(sum, client.stream));
+    cuuint64_t used = 0;
+    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+    CHECK_CUDA(client.cuda.cuMemPoolGetAttribute(own, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &used));
+    CHECK(used >= kBytes);
+  }
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kContextScenarios = {
@@ -175,6 +259,9 @@ const std::vector<Scenario> kContextScenarios = {
     {"contexts-come-and-go", &contexts_come_and_go},
     {"capture-in-other-context", &capture_in_other_context},
     {"green-contexts", &green_contexts},
+    {"contexts-pushed", &contexts_pushed},
+    {"primary-context-again", &primary_context_again},
+    {"pools-exchanged", &pools_exchanged},
 };
 
 }  // namespace clients

@@ -105,6 +105,44 @@ void flag_on_idle_device(Client& client) {
   behind_other(client, other);
 }
 
+// One thread fills the queue of a stream that waits for the flag, until it stands in the driver.
+// The first allocation is made only then, by the thread that sets the flag. `before`: what is in
+// the queue first, so that either of what the program and liboffload put there meets its end.
+void full_queue(Client& client, int before) {
+  constexpr int kMoreThanFit = 1500;
+  const Flag flag(client);
+  client.stream = new_stream(client);
+  const CUevent event = new_event(client);
+  std::atomic<int> given{0};
+  std::thread filler([&] {
+    enter(client);
+    flag.stop(client);
+    for (int i = 0; i < before; ++i) CHECK_CUDA(client.cuda.cuEventRecord(event, client.stream));
+    for (int i = 0; i < kMoreThanFit; ++i, ++given)
+      CHECK_CUDA(client.cuda.cuLaunchHostFunc(
+          client.stream, [](void*) {}, nullptr));
+  });
+  for (int last = -1; last != given;) {
+    last = given;
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  }
+  CHECK(given < kMoreThanFit);
+  const CUdeviceptr first = client.allocate();
+  flag.set();
+  filler.join();
+  client.fill(first, 3);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.expect(first, filled(3));
+  client.disperse(buffers);
+}
+void full_queue_first(Client& client) {
+  full_queue(client, 0);
+}
+void full_queue_and_one_first(Client& client) {
+  full_queue(client, 1);
+}
+
 // On the very stream that is used there afterwards.
 void flag_on_new_device(Client& client) {
   begin_to_work(client);
@@ -246,6 +284,8 @@ void two_sizes_in_threads(Client& client) {
 const std::vector<Scenario> kEarlyFlagScenarios = {
     {"flag-first", &flag_first},
     {"host-function-first", &host_function_first},
+    {"full-queue-first", &full_queue_first},
+    {"full-queue-and-one-first", &full_queue_and_one_first},
     {"flag-in-other-context", &flag_in_other_context},
     {"flag-on-idle-device", &flag_on_idle_device},
     {"flag-on-new-device", &flag_on_new_device},

@@ -57,6 +57,16 @@ extern "C" __global__ void build_table(uint32_t** table, uint32_t* a, uint32_t* 
   }
 }
 
+// As fill, into the first buffer of a table.
+extern "C" __global__ void fill_table(uint32_t* const* table, uint32_t count, uint32_t seed) {
+  FOR_EACH_WORD(i, count) table[0][i] = seed + i;
+}
+
+// As mix, under a name of NCCL's.
+extern "C" __global__ void ncclDevKernel_Mix(uint32_t* to, const uint32_t* from, uint32_t count) {
+  FOR_EACH_WORD(i, count) to[i] = to[i] * 31 + from[i];
+}
+
 // Another parameter list, for modules that take each other's place.
 extern "C" __global__ void mix_reversed(uint32_t count, uint32_t unused, const uint32_t* from,
                                         uint32_t* to) {

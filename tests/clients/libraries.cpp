@@ -214,6 +214,41 @@ void launch_while_loading(Client& client) {
   client.disperse(buffers);
 }
 
+// Threads look up everything that the driver may have, while buffers move. Whoever asks gets the
+// same answer.
+void all_names_at_once(Client& client) {
+  static constexpr const char* kBases[] = {
+#define HOOK(symbol, base, ...) #base,
+#define TRAP(symbol, base) #base,
+#define HARMLESS(base) #base,
+#include "interpose/hooks.def"
+  };
+  static constexpr const char* kSymbols[] = {
+#define HOOK(symbol, ...) #symbol,
+#define TRAP(symbol, base) #symbol,
+#include "interpose/hooks.def"
+  };
+  constexpr size_t kThreads = 4;
+  std::vector<void*> answers[kThreads];
+  std::vector<std::thread> threads;
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  CHECK(driver != nullptr);
+  for (std::vector<void*>& found : answers) {
+    threads.emplace_back([&client, &found, driver] {
+      for (const char* base : kBases) found.push_back(client.cuda.other(base));
+      for (const char* symbol : kSymbols) found.push_back(dlsym(driver, symbol));
+    });
+  }
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<void*>& found : answers) CHECK(found == answers[0]);
+  size_t there = 0;
+  for (const void* each : answers[0]) there += each != nullptr ? 1 : 0;
+  std::printf("%zu of %zu\n", there, answers[0].size());
+  look_at_all(client, buffers);
+  client.disperse(buffers);
+}
+
 }  // namespace
 
 const std::vector<Scenario> kLibraryScenarios = {
@@ -223,6 +258,7 @@ const std::vector<Scenario> kLibraryScenarios = {
     {"deep-library", &deep_library},
     {"foreign-library", &foreign_library},
     {"own-mappings", &own_mappings},
+    {"all-names-at-once", &all_names_at_once},
 };
 
 }  // namespace clients

@@ -36,11 +36,15 @@ void context_reset(Client& client) {
 void stream_handles(Client& client) {
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
   CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  CUstream last = nullptr;
+  uint32_t came_back = 0;
   for (uint32_t round = 0; round < 20; ++round) {
     const CUdeviceptr from = buffers[round * 7 % kCrowd];
     CUdeviceptr sums[2] = {client.allocate(), client.allocate()};
     for (const CUdeviceptr sum : sums) {
       CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+      came_back += client.stream == last ? 1 : 0;
+      last = client.stream;
       client.fill(sum, round);
       client.mix(sum, from);
       CHECK_CUDA(client.cuda.cuStreamDestroy(client.stream));
@@ -54,6 +58,7 @@ void stream_handles(Client& client) {
       client.free(sum);
     }
   }
+  CHECK(came_back > 10);  // else this is no test
   client.disperse(buffers);
 }
 
@@ -63,6 +68,8 @@ void module_handles(Client& client) {
   CUdeviceptr sum = client.allocate();
   client.fill(sum, 4);
   std::vector<uint32_t> wanted = filled(4);
+  CUfunction last = nullptr;
+  uint32_t came_back = 0;
   for (uint32_t round = 0; round < 20; ++round) {
     CUmodule module = client.load();
     CUfunction function = nullptr;
@@ -72,6 +79,8 @@ void module_handles(Client& client) {
     const bool reversed = round % 2 == 1;
     CHECK_CUDA(
         client.cuda.cuModuleGetFunction(&function, module, reversed ? "mix_reversed" : "mix"));
+    came_back += function == last ? 1 : 0;
+    last = function;
     if (reversed) {
       client.launch(function, {&words, &nothing, &from, &sum}, {4, 4, 8, 8});
     } else {
@@ -81,6 +90,44 @@ void module_handles(Client& client) {
     CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
     CHECK_CUDA(client.cuda.cuModuleUnload(module));
   }
+  CHECK(came_back > 10);  // else this is no test
+  client.expect(sum, wanted);
+  client.disperse(buffers);
+}
+
+// The same of libraries, whose kernels belong to no context and are launched as functions.
+void library_handles(Client& client) {
+  const auto load = ENTRY_OF(client, cuLibraryLoadData);
+  const auto kernel_of = ENTRY_OF(client, cuLibraryGetKernel);
+  const auto unload = ENTRY_OF(client, cuLibraryUnload);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 4);
+  std::vector<uint32_t> wanted = filled(4);
+  CUfunction last = nullptr;
+  uint32_t came_back = 0;
+  for (uint32_t round = 0; round < 20; ++round) {
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    CUdeviceptr from = buffers[round];
+    uint32_t words = kWords;
+    uint32_t nothing = 0;
+    const bool reversed = round % 2 == 1;
+    CHECK_CUDA(load(&library, kernel_code().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    CHECK_CUDA(kernel_of(&kernel, library, reversed ? "mix_reversed" : "mix"));
+    const auto function = reinterpret_cast<CUfunction>(kernel);
+    came_back += function == last ? 1 : 0;
+    last = function;
+    if (reversed) {
+      client.launch(function, {&words, &nothing, &from, &sum}, {4, 4, 8, 8});
+    } else {
+      client.launch(function, {&sum, &from, &words}, {8, 8, 4});
+    }
+    mix_on_host(wanted, filled(1000 * round));
+    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+    CHECK_CUDA(unload(library));
+  }
+  CHECK(came_back > 10);  // else this is no test
   client.expect(sum, wanted);
   client.disperse(buffers);
 }
@@ -155,6 +202,33 @@ void peer_access(Client& client) {
   };
   read_by_peer(
       client, by_context, [](Client& of) { return of.allocate(); }, false);
+}
+
+// What was given is taken back: of what is there and of what comes.
+void peer_access_taken(Client& client) {
+  const auto give = ENTRY_OF(client, cuCtxEnablePeerAccess);
+  const auto take = ENTRY_OF(client, cuCtxDisablePeerAccess);
+  const auto access = ENTRY_OF(client, cuMemGetAccess);
+  Client other = client;
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const auto access_of_other = [&](CUdeviceptr at) {
+    unsigned long long flags = ~0ull;
+    const CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+    CHECK_CUDA(access(&flags, &location, at));
+    return flags;
+  };
+  other.start(1);
+  CHECK_CUDA(give(client.context, 0));
+  CHECK(access_of_other(buffers[0]) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  CHECK_CUDA(take(client.context));
+  CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+  CHECK(access_of_other(buffers[0]) == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  CHECK(access_of_other(buffers[1]) == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  const CUdeviceptr later = client.allocate(4 * kBytes);
+  CHECK(access_of_other(later) == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  look_at_all(client, buffers);
+  client.free(later);
+  client.disperse(buffers);
 }
 
 // The device's pool gives access, as PyTorch asks for it.
@@ -232,8 +306,10 @@ const std::vector<Scenario> kLifeScenarios = {
     {"context-reset", &context_reset},
     {"stream-handles", &stream_handles},
     {"module-handles", &module_handles},
+    {"library-handles", &library_handles},
     {"own-context", &own_context},
     {"peer-access", &peer_access},
+    {"peer-access-taken", &peer_access_taken},
     {"pool-access", &pool_access},
     {"pool-access-first", &pool_access_first},
     {"sticky-error", &sticky_error},

@@ -37,10 +37,21 @@ void* by_name(const std::string& symbol, bool per_thread) {
   missing(symbol.c_str());
 }
 
+// Before CUDA 12 the door did not say why it has no answer.
+CUresult old_door(const char* base, void** found, int version, cuuint64_t flags,
+                  CUdriverProcAddressQueryResult* status) {
+  using OldAsk = CUresult (*)(const char*, void**, int, cuuint64_t);
+  static const auto ask = reinterpret_cast<OldAsk>(dlsym(driver(), "cuGetProcAddress"));
+  if (ask == nullptr) missing("cuGetProcAddress");
+  if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
+  return ask(base, found, version, flags);
+}
+
 // The runtime asks the first door for the second, and goes on with the answer.
 Ask door() {
   static const Ask ask = [] {
     const auto first = reinterpret_cast<Ask>(dlsym(driver(), "cuGetProcAddress_v2"));
+    if (first == nullptr) return &old_door;
     void* second = nullptr;
     if (first == nullptr ||
         first("cuGetProcAddress", &second, kVersion, 0, nullptr) != CUDA_SUCCESS) {

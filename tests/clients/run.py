@@ -24,12 +24,20 @@ BOTH_MOVED = (
     "peak_bytes_with <= sum(each['peak_bytes_with'] for each in devices)",
 )
 
+# The first call of each asks for memory that there is not, and gets 16 pages of what liboffload holds.
+REFUSED_ONCE = (
+    "cuModuleGetGlobal", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuFuncGetModule", "cuFuncLoad", "cuMemAllocManaged",
+    "cuMemPoolCreate", "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuCtxCreate", "cuGraphAddMemsetNode",
+    "cuGraphExecUpdate", "cuGraphLaunch",
+)
+
 # What differs from the rule: buffers move and nothing is printed.
 EXPECTED = {
     "unknown-entry": {"lines": ["cuSimgpuUnknownA"], "environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "unknown-entry-not-called": {"environment": {"SIMGPU_EXTRA_ENTRIES": "cuSimgpuUnknownA"}},
     "too-much": {"lines": ["out of memory"]},
     "peer-access": {"environment": {"SIMGPU_DEVICES": "2"}},
+    "peer-access-taken": {"environment": {"SIMGPU_DEVICES": "2"}},
     "pool-access": {"environment": {"SIMGPU_DEVICES": "2"}},
     "pool-access-first": {"environment": {"SIMGPU_DEVICES": "2"}},
     "unknown-entry-on-devices": {
@@ -53,13 +61,16 @@ EXPECTED = {
         name: {"environment": {"SIMGPU_DEVICES": "2"}}
         for name in ("flag-on-idle-device", "flag-on-new-device", "device-during-capture", "per-thread-flag-before-device")
     },
-    "descriptor": {"lines": ["cuIpcGetMemHandle"]},
     "pitched": {"moves": False},
     "sticky-error": {"lines": ["the context is lost"]},
     "refused-calls": {"lines": ["out of memory", "out of memory"]},
     "memory-of-own-context": {
         "moves": False,
         "report": {"reason": "other_memory_ran_out", "refused_elsewhere": 1, "pass_through": {"unmanaged_memory": 1}},
+    },
+    "refused-once": {
+        "environment": {"SIMGPU_FAULTS": ",".join(f"{name}:1=2" for name in REFUSED_ONCE)},
+        "report": {"given_way_bytes": len(REFUSED_ONCE) << 20},
     },
     # What had been counted when the signal came is not known.
     "exit-in-handler": {"moves": None},
@@ -87,6 +98,7 @@ def main():
     parser.add_argument("--says", action="append", default=[], help="part of the one line expected for it")
     parser.add_argument("--still", action="store_true", help="nothing is to move")
     parser.add_argument("--pytorch", action="store_true", help="let the process look like PyTorch's")
+    parser.add_argument("--same", action="store_true", help="without liboffload it prints the same")
     parser.add_argument("--fails", metavar="TEXT", help="the client is to fail, with this in its message")
     parser.add_argument("--report", action="append", default=[], metavar="CONDITION",
                         help="what must hold for the report's members, a Python expression")
@@ -123,6 +135,12 @@ def main():
         environment.update(pair.split("=", 1) for pair in arguments.set)
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
         problems = []
+        if arguments.same:
+            alone = subprocess.run(command, capture_output=True, text=True, timeout=100, env={
+                name: value for name, value in environment.items()
+                if name not in ("LD_PRELOAD", "SIMGPU_FAULTS") and not name.startswith("OFFLOAD_")})
+            if (alone.returncode, alone.stdout) != (result.returncode, result.stdout):
+                problems.append(f"without liboffload: status {alone.returncode}, {alone.stdout + alone.stderr}")
         if arguments.fails:
             if result.returncode != 1 or arguments.fails not in result.stderr:
                 problems.append(f"status {result.returncode}, and not the failure that was expected")

@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/clients/client.h"
 
 namespace clients {
@@ -81,6 +84,35 @@ void run_collective(Client& client, bool by_block, bool in_graph) {
   client.disperse(buffers);
 }
 
+// What the library's kernel works on stands in a table in its own memory, where the arguments were
+// too many. The buffers have left since the table was written.
+void collective_by_table(Client& client) {
+  Library library;
+  const CUstream beside = nullptr;
+  CUdeviceptr table = 0;
+  CHECK_CUDA(library.allocate(client.cuda.cuMemAlloc, &table, 4096, &library.calls));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  const CUdeviceptr entries[2] = {buffers[0], buffers[1]};
+  CHECK_CUDA(client.cuda.cuMemcpyHtoD(table, entries, sizeof entries));
+  const std::vector<CUdeviceptr> more = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 5);
+  uint32_t count = 2;
+  uint32_t words = kWords;
+  void* parameters[] = {&sum, &table, &count, &words};
+  CHECK_CUDA(library.launch(client.cuda.cuLaunchKernel, client.function("mix_table"), beside,
+                            parameters, nullptr, &library.calls));
+  std::vector<uint32_t> wanted = filled(5);
+  mix_on_host(wanted, filled(0));
+  mix_on_host(wanted, filled(1000));
+  client.expect(sum, wanted);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+  client.disperse(more);
+}
+
 void collective(Client& client) {
   run_collective(client, false, false);
 }
@@ -91,6 +123,31 @@ void collective_in_graph(Client& client) {
   run_collective(client, true, true);
 }
 #endif
+
+// NCCL is linked into another library, so that nobody but the kernel's name tells of it.
+void collective_by_name(Client& client) {
+  CUstream beside = nullptr;
+  CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+  CHECK_CUDA(client.cuda.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr gradient = client.allocate();
+  const CUdeviceptr from = client.allocate();
+  client.fill(gradient, 1);
+  client.fill(from, 9);
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
+  CUdeviceptr arguments[2] = {gradient, from};
+  uint32_t words = kWords;
+  client.stream = beside;
+  client.launch(client.function("ncclDevKernel_Mix"), {&arguments[0], &arguments[1], &words},
+                {8, 8, 4});
+  CHECK_CUDA(client.cuda.cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING));
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(beside));
+  std::vector<uint32_t> wanted = filled(1);
+  mix_on_host(wanted, filled(9));
+  client.expect(gradient, wanted);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
+  client.disperse(buffers);
+}
 
 // A handle for another process. What is allocated in stream order is moved all the same.
 void shared_by_handle(Client& client) {
@@ -118,7 +175,9 @@ const std::vector<Scenario> kSharingScenarios = {
     {"collective", &collective},
     {"collective-by-block", &collective_by_block},
     {"collective-in-graph", &collective_in_graph},
+    {"collective-by-table", &collective_by_table},
 #endif
+    {"collective-by-name", &collective_by_name},
     {"shared-by-handle", &shared_by_handle},
 };
 

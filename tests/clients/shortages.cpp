@@ -241,8 +241,8 @@ void wrong_frees(Client& client) {
   client.disperse(buffers);
 }
 
-// A kernel follows a pointer in pinned host memory, where nobody looks, to a buffer that has left
-// long ago: it works on the copy in host memory.
+// Kernels follow pointers in pinned host memory, where nobody looks, to buffers that have left long
+// ago: they work on the copies in host memory.
 void stray_access(Client& client) {
   void* page = nullptr;
   CHECK_CUDA(client.cuda.cuMemHostAlloc(&page, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
@@ -259,9 +259,14 @@ void stray_access(Client& client) {
   std::vector<uint32_t> wanted = filled(1000 * (2 * kCrowd - 1));
   mix_on_host(wanted, filled(2000));
   client.expect(sum, wanted);
-  // What it writes there is there when the buffer is home again.
+  // What is written there is there when the buffer is home again.
+  table[0] = buffers[3];
+  uint32_t seed = 777;
+  client.launch(client.function("fill_table"), {&hidden, &words, &seed}, {8, 4, 4});
+  CHECK_CUDA(client.cuda.cuCtxSynchronize());
   CHECK_CUDA(client.cuda.cuMemFreeHost(page));
   client.expect(buffers[2], filled(2000));
+  client.expect(buffers[3], filled(777));
   client.disperse(buffers);
 }
 

@@ -229,6 +229,14 @@ def stub_driver():
         compare(client("stash"), LD_LIBRARY_PATH=path("hazards"), STUB_DRIVER=proper)
 
 
+def old_driver():
+    """One that has no cuGetProcAddress_v2 yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        proper = os.path.join(folder, "libcuda.so.1.1")
+        os.symlink(path("simgpu", "libcuda.so.1"), proper)
+        compare(client("stash"), LD_LIBRARY_PATH=path("hazards", "old"), STUB_DRIVER=proper)
+
+
 def foreign_library():
     run = compare(client("foreign-library"))
     expect(run.report["pass_through"]["foreign_library"] == 1, str(run.report["pass_through"]))

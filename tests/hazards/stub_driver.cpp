@@ -29,6 +29,12 @@ EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   return behind<CUresult(CUdeviceptr*, size_t)>("cuMemAlloc_v2")(out, bytes);
 }
 
+#ifdef STUB_BEFORE_CUDA_12
+EXPORTED CUresult cuGetProcAddress(const char* name, void** out, int version, cuuint64_t flags) {
+  const auto real = behind<CUresult(const char*, void**, int, cuuint64_t)>("cuGetProcAddress");
+  return real == nullptr ? CUDA_ERROR_NO_DEVICE : real(name, out, version, flags);
+}
+#else
 EXPORTED CUresult cuGetProcAddress_v2(const char* name, void** out, int version, cuuint64_t flags,
                                       CUdriverProcAddressQueryResult* status) {
   const auto real =
@@ -36,3 +42,4 @@ EXPORTED CUresult cuGetProcAddress_v2(const char* name, void** out, int version,
           "cuGetProcAddress_v2");
   return real == nullptr ? CUDA_ERROR_NO_DEVICE : real(name, out, version, flags, status);
 }
+#endif

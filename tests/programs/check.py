@@ -292,6 +292,62 @@ def one_report_each():
         expect(report["bytes_out"] > 0, "nothing was moved")
 
 
+def shared_host_memory():
+    """Two processes share what the machine has for moved buffers, and one that is killed leaves its part to the other. In a
+    process namespace of their own they share it with nobody else."""
+    alone = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+        print("waived: no process namespaces here")
+        return
+    command = [*alone, sys.executable, __file__, "--build", BUILD, "shared_host_memory_alone"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    expect(result.returncode == 0, result.stdout + result.stderr)
+
+
+class Holder:
+    """A client that holds as many buffers as it is told to, or as it gets."""
+
+    def __init__(self):
+        environment = on_simulated_gpu(SIMGPU_GRANULARITY="64KiB", OFFLOAD_GPU_LIMIT="2560KiB", OFFLOAD_MIN_SIZE="64KiB", OFFLOAD_SLOT_CHUNK="1MiB",
+                                       OFFLOAD_HOST_LIMIT="0.2%", LD_PRELOAD=library())
+        self.process = subprocess.Popen([path("clients", "client"), "proc", "holds-what-it-can"], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def hold(self, wanted):
+        self.process.stdin.write(f"{wanted}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().removeprefix("holds "))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        out, error = self.process.communicate(timeout=60)
+        expect(self.process.returncode == 0 and out == "ok\n", f"status {self.process.returncode}: {error}")
+
+
+def shared_host_memory_alone():
+    few, all_there_is = 16, 10000
+    ledger = f"/dev/shm/liboffload-{os.geteuid()}-{os.stat('/proc/self/ns/pid').st_ino}"
+    first, other = Holder(), Holder()
+    try:
+        expect((first.hold(few), other.hold(few)) == (few, few), "the first buffers were refused")
+        held, by_other = first.hold(all_there_is), other.hold(all_there_is)
+        print(f"{held} and {by_other} buffers")
+        expect(held > 3 * few and 0.8 < held / by_other < 1.25, f"no equal parts: {held} and {by_other} buffers")
+        other.kill()
+        alone = first.hold(all_there_is)
+        print(f"{alone} buffers without the other")
+        expect(alone > 1.6 * held, f"{held} buffers beside the other, {alone} without")
+        first.end()
+    finally:
+        first.kill()
+        other.kill()
+        if os.path.exists(ledger):
+            os.unlink(ledger)
+
+
 # --- programs with the simulated driver
 
 

@@ -23,7 +23,8 @@ class PointerAttributes : public testing::Test {
       uint8_t behind[8] = {9, 9, 9, 9, 9, 9, 9, 9};
     } box;
     std::memset(&box.value, 0xAA, sizeof(T));
-    EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12}, attribute, kBase + 100, &box.value),
+    EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12}, sizeof(bool), attribute, kBase + 100,
+                               &box.value),
               AttributeAnswer::kAnswered);
     EXPECT_EQ(box.before, 0x1111111111111111u);
     for (const uint8_t byte : box.behind) EXPECT_EQ(byte, 9);
@@ -53,24 +54,64 @@ TEST_F(PointerAttributes, AreThoseOfPlainDeviceMemory) {
 TEST_F(PointerAttributes, HostPointerDoesNotApplyAndNewOnesAreTheDrivers) {
   void* value = nullptr;
   const AllocationInfo allocation = {kBase, kBytes, 1};
-  EXPECT_EQ(answer_attribute(device_, allocation, CU_POINTER_ATTRIBUTE_HOST_POINTER, kBase, &value),
-            AttributeAnswer::kNone);
-  EXPECT_EQ(answer_attribute(device_, allocation, CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE,
+  EXPECT_EQ(answer_attribute(device_, allocation, sizeof(bool), CU_POINTER_ATTRIBUTE_HOST_POINTER,
                              kBase, &value),
+            AttributeAnswer::kNone);
+  EXPECT_EQ(answer_attribute(device_, allocation, sizeof(bool),
+                             CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, kBase, &value),
             AttributeAnswer::kAskDriver);
+}
+
+TEST_F(PointerAttributes, ABooleanIsAsWideAsTheDrivers) {
+  for (const size_t bytes : {1u, 4u, 8u}) {
+    for (const auto attribute :
+         {CU_POINTER_ATTRIBUTE_MAPPED, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+          CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+          CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE}) {
+      uint64_t value = ~uint64_t{0};
+      EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12}, bytes, attribute, kBase, &value),
+                AttributeAnswer::kAnswered);
+      const uint64_t left = bytes == 8 ? 0 : ~uint64_t{0} << (8 * bytes);
+      EXPECT_EQ(value, left | (attribute == CU_POINTER_ATTRIBUTE_MAPPED ? 1u : 0u));
+    }
+    uint64_t value = ~uint64_t{0};
+    clear_attribute(CU_POINTER_ATTRIBUTE_MAPPED, bytes, &value);
+    EXPECT_EQ(value, bytes == 8 ? 0 : ~uint64_t{0} << (8 * bytes));
+  }
+}
+
+TEST_F(PointerAttributes, WhatWasMadeSynchronousIs) {
+  const auto is_synchronous = [&](uint64_t id) {
+    bool value = false;
+    answer_attribute(device_, {kBase, kBytes, id}, sizeof(bool), CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                     kBase, &value);
+    return value;
+  };
+  EXPECT_FALSE(is_synchronous(70));
+  set_synchronous(device_, {kBase, kBytes, 70}, true);
+  set_synchronous(device_, {kBase, kBytes, 71}, true);
+  set_synchronous(device_, {kBase, kBytes, 71}, true);
+  EXPECT_TRUE(is_synchronous(70));
+  EXPECT_TRUE(is_synchronous(71));
+  EXPECT_FALSE(is_synchronous(72));  // the next at the same address
+  set_synchronous(device_, {kBase, kBytes, 71}, false);
+  EXPECT_FALSE(is_synchronous(71));
+  EXPECT_TRUE(is_synchronous(70));
+  device_.device = 2;
+  EXPECT_FALSE(is_synchronous(70));
 }
 
 TEST_F(PointerAttributes, NothingToTellIsNullOfTheRightSize) {
   int ordinal[2] = {5, 5};
-  clear_attribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ordinal);
+  clear_attribute(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, sizeof(bool), ordinal);
   EXPECT_EQ(ordinal[0], CU_DEVICE_INVALID);
   EXPECT_EQ(ordinal[1], 5);
   unsigned type[2] = {5, 5};
-  clear_attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, type);
+  clear_attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, sizeof(bool), type);
   EXPECT_EQ(type[0], 0u);
   EXPECT_EQ(type[1], 5u);
   bool managed[2] = {true, true};
-  clear_attribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed);
+  clear_attribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, sizeof(bool), managed);
   EXPECT_FALSE(managed[0]);
   EXPECT_TRUE(managed[1]);
 }
