@@ -7,6 +7,7 @@
 #include "interpose/driver/own_call.h"
 #include "interpose/driver/table.h"
 #include "interpose/engine/edges.h"
+#include "interpose/graphs/captured_memory.h"
 #include "interpose/life/sessions.h"
 
 namespace offload {
@@ -103,6 +104,9 @@ void forget_captures(Gone&& gone) {
     }
     watch();
   }
+  for (size_t i = 0; i < count; ++i) {
+    if (ended[i].owns_graph) captured_memory_lost(ended[i].id);
+  }
   Session* first = session();
   for (size_t i = 0; i < count && first != nullptr; ++i) {
     if (ended[i].owns_graph) GraphNames::release(first->graphs.take(ended[i].graph));
@@ -168,17 +172,19 @@ void capture_began(CUstream stream, CUstreamCaptureMode mode, bool owns_graph) {
 }
 
 EndCapture::EndCapture(CUstream stream) {
-  Session* first = session();
-  if (first == nullptr) return;
-  graphs_ = &first->graphs;
   {
     const std::lock_guard lock(mutex);
     for (const OpenCapture& capture : open) {
       const bool mine = stream != CU_STREAM_PER_THREAD || capture.thread == &this_thread;
-      if (capture.stream == stream && mine && capture.owns_graph) graph_ = capture.graph;
+      if (capture.stream != stream || !mine) continue;
+      id_ = capture.id;
+      if (capture.owns_graph) graph_ = capture.graph;
     }
   }
-  if (graph_ != nullptr) taken_ = graphs_->take(graph_);
+  Session* first = session();
+  if (first == nullptr || graph_ == nullptr) return;
+  graphs_ = &first->graphs;
+  taken_ = graphs_->take(graph_);
 }
 
 void EndCapture::ended(CUgraph graph) {
@@ -191,7 +197,7 @@ void EndCapture::ended(CUgraph graph) {
     }
     if (looked.stream == nullptr) continue;
     if (!over(looked)) {
-      goes_on = goes_on || looked.graph == graph_;
+      goes_on = goes_on || looked.id == id_;
       continue;
     }
     const std::lock_guard lock(mutex);
@@ -199,7 +205,9 @@ void EndCapture::ended(CUgraph graph) {
     capture = {};
     --open_count;
   }
-  if (graph_ != nullptr) {
+  // A graph that is the program's own keeps the nodes of a capture that failed.
+  if (!goes_on && graph == nullptr && graph_ != nullptr) captured_memory_lost(id_);
+  if (graphs_ != nullptr) {
     if (graph != nullptr || goes_on) {
       graphs_->put_back(graph != nullptr ? graph : graph_, std::move(taken_));
     } else {

@@ -63,7 +63,8 @@ class EndCapture {
 
  private:
   GraphNames* graphs_ = nullptr;
-  CUgraph graph_ = nullptr;
+  CUgraph graph_ = nullptr;  // null if it is the program's own
+  cuuint64_t id_ = 0;
   GraphNames::Record taken_;
 };
 // The stream is gone, and its handle may be another's tomorrow.

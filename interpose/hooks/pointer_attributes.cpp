@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "interpose/engine/edges.h"
+
 namespace offload {
 namespace {
 
@@ -26,7 +28,7 @@ struct Synchronous {
   uint64_t id = 0;
 };
 constexpr size_t kMostSynchronous = 1024;
-constinit std::mutex synchronous_mutex;
+constinit PlainMutex synchronous_mutex;
 constinit Synchronous synchronous[kMostSynchronous];
 constinit size_t synchronous_count = 0;  // ever noted
 

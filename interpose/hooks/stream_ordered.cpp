@@ -2,10 +2,12 @@
 // cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync. We play each device's default pool;
 // others are the driver's. The stream's device decides, or that of the pool, whichever is current.
 
+#include "interpose/graphs/captured_memory.h"
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/foreign_callers.h"
 #include "interpose/hooks/operation.h"
 #include "interpose/hooks/serve.h"
+#include "interpose/life/pytorch.h"
 
 namespace offload {
 namespace {
@@ -15,9 +17,26 @@ bool captures(CUstream stream, bool per_thread) {
          look_at(explicit_stream(stream, per_thread)).kind != CaptureState::Kind::kNone;
 }
 
-// Null for a node of a graph, whose memory comes and goes with its launches.
-CUdeviceptr* counted(CUdeviceptr* out, CUstream stream, bool per_thread) {
-  return captures(stream, per_thread) ? nullptr : out;
+// One that the driver serves. A node of a graph is not counted: its memory comes and goes with the
+// launches.
+template <typename Call>
+CUresult allocated_by_driver(CUdeviceptr* out, size_t bytes, CUstream stream, bool per_thread,
+                             const void* caller, Call&& call) {
+  const bool watched = captures_watched();
+  const CaptureState state =
+      watched ? look_at(explicit_stream(stream, per_thread)) : CaptureState();
+  const bool captured = state.kind != CaptureState::Kind::kNone;
+  const CUresult result = by_driver(bytes, captured ? nullptr : out, caller, call);
+  if (result == CUDA_SUCCESS) captured_memory_allocated(*out, state.id);
+  return result;
+}
+
+// Memory of graphs, or of a pool that is the driver's.
+template <typename Call>
+CUresult freed_by_driver(CUdeviceptr address, Call&& call) {
+  if (forget_lost_memory(address)) [[unlikely]]
+    return CUDA_SUCCESS;
+  return answer_to_free_of_captured(free_by_driver(address, call), address);
 }
 
 // Of a stream whose context is not current.
@@ -67,8 +86,8 @@ CUresult mem_alloc_async(CUdeviceptr* out, size_t bytes, CUstream stream) {
   StreamIndex index = kNoStream;
   Session* active = session_on_stream(caller, out, bytes, stream, RealType<E>::per_thread, &index);
   if (active == nullptr || !active->default_pool_is_current.load(std::memory_order_relaxed)) {
-    return by_driver(bytes, counted(out, stream, RealType<E>::per_thread), caller,
-                     [&] { return real<E>()(out, bytes, stream); });
+    return allocated_by_driver(out, bytes, stream, RealType<E>::per_thread, caller,
+                               [&] { return real<E>()(out, bytes, stream); });
   }
   return serve(*active, bytes, index, out);
 }
@@ -82,8 +101,8 @@ CUresult mem_alloc_from_pool_async(CUdeviceptr* out, size_t bytes, CUmemoryPool 
   if (active != nullptr && !active->is_default_pool(pool))
     active = session_of_pool(pool, stream, RealType<E>::per_thread, &index);
   if (active == nullptr)
-    return by_driver(bytes, counted(out, stream, RealType<E>::per_thread), caller,
-                     [&] { return real<E>()(out, bytes, pool, stream); });
+    return allocated_by_driver(out, bytes, stream, RealType<E>::per_thread, caller,
+                               [&] { return real<E>()(out, bytes, pool, stream); });
   return serve(*active, bytes, index, out);
 }
 
@@ -91,13 +110,14 @@ template <Entry E>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   if (session() == nullptr) return answer_to_free(real<E>()(address, stream), address);
   Session* owner = owner_of(address);
-  if (owner == nullptr) return free_by_driver(address, [&] { return real<E>()(address, stream); });
+  if (owner == nullptr) return freed_by_driver(address, [&] { return real<E>()(address, stream); });
   // A capture frees only what a graph has allocated.
   if (captures(stream, RealType<E>::per_thread)) [[unlikely]]
     return CUDA_ERROR_INVALID_VALUE;
   StreamIndex index = owner->stream(stream, RealType<E>::per_thread);
   if (index == kForeignStream) index = owner->follow(stream, RealType<E>::per_thread);
-  if (index == kRefusedStream) return real<E>()(address, stream);  // for its answer
+  // Refused for its answer. PyTorch frees what was born on a stream that is gone.
+  if (index == kRefusedStream && !is_async_pytorch()) return real<E>()(address, stream);
   // A stream that we cannot follow: the host waits for all of them.
   const Status status = is_followed(index)
                             ? owner->engine.free_async(address, index, &owner->pins())

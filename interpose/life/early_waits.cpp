@@ -6,6 +6,7 @@
 
 #include "interpose/driver/own_call.h"
 #include "interpose/driver/table.h"
+#include "interpose/engine/edges.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/life/not_cancelled.h"
 #include "interpose/life/sessions.h"
@@ -22,7 +23,7 @@ struct EarlyWait {
   uint32_t recording = 0;  // threads that are about to record the event
 };
 
-constinit std::mutex changing;  // held across no call that may block
+constinit PlainMutex changing;  // held across no call that may block
 constinit EarlyWait early[kMostStreams];
 
 bool passed(const EarlyWait& wait) {

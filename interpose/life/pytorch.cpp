@@ -95,4 +95,8 @@ bool is_native_pytorch() {
   return pytorch_allocator() == PytorchAlloc::kNative && is_pytorch();
 }
 
+bool is_async_pytorch() {
+  return pytorch_allocator() == PytorchAlloc::kAsync && is_pytorch();
+}
+
 }  // namespace offload

@@ -36,5 +36,9 @@ bool is_pytorch();
 PytorchAlloc pytorch_allocator();
 // Both together: a PyTorch that keeps its own cache.
 bool is_native_pytorch();
+// One whose backend is the stream-ordered one, as liboffload chooses. It ends the process where a
+// free fails, of which the cache that the user would have had knows nothing. Whether it is one
+// of the user's own choice cannot be told in a process that another has started.
+bool is_async_pytorch();
 
 }  // namespace offload

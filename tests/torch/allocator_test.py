@@ -12,6 +12,8 @@ import threading
 from rig import main
 
 CAP = ["--memory", "16MiB"]
+SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
+SMALL_CARD = "18MiB"  # on which the captured step's memory has to be made room for
 CUDA_CONF = "PYTORCH_CUDA_ALLOC_CONF"
 CONF = "PYTORCH_ALLOC_CONF"
 
@@ -74,7 +76,8 @@ def variable_of_the_script(rig):
     """Set before torch is imported it replaces ours; then each tensor comes from cudaMalloc, and PyTorch counts nothing."""
     for value in "expandable_segments:True", "backend:native":
         expect(rig, program(before=f'os.environ["{CUDA_CONF}"] = "{value}"'), "native", 0)
-    expect(rig, program(before=f'os.environ["{CONF}"] = "expandable_segments:True"'), "cudaMallocAsync", 48)
+    for value in "expandable_segments:True", "backend:native":  # PyTorch prefers the older variable, which is ours
+        expect(rig, program(before=f'os.environ["{CONF}"] = "{value}"'), "cudaMallocAsync", 48)
 
 
 def settings_after_import(rig):
@@ -97,7 +100,14 @@ def native_is_left_alone(rig):
     assert "PyTorch's own cache hides its tensors: the driver serves it and nothing is moved" in run.said, run.said
 
 
+# What torch.compile(mode="reduce-overhead") is beside its kernels, which need Triton and so a GPU's compiler.
+TREES = """
+f = torch.compile(torch.nn.Linear(64, 64).cuda(), backend="cudagraphs")
+    for count in range(4): f(torch.ones(64, 64, device="cuda")).sum().backward()
+"""
+
 REFUSED = {
+    "checkPoolLiveAllocations": TREES.strip(),
     "recordHistory": "torch.cuda.memory._record_memory_history()",
     "snapshot": "torch.cuda.memory._snapshot()",
     "createOrIncrefPool": "torch.cuda.MemPool()",
@@ -243,7 +253,13 @@ print("weights", hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for 
 
 def captured_step(rig):
     """A training step in a CUDA graph computes the same, with room, and where memory moves before it is captured and between its
-    replays."""
+    replays; also on a card that has no more, where the launch has to be given memory for what the graph allocates."""
+    without = rig.must(GRAPH, ["--memory", "256MiB"], BETWEEN="1", **SMALL_WORKSPACE)
+    card = rig.run(GRAPH, ["--memory", SMALL_CARD], BETWEEN="1", **SMALL_WORKSPACE)
+    assert card.status != 0 and "out of memory" in card.said.lower(), card.said
+    on = rig.must(GRAPH, ["--memory", SMALL_CARD], offload={}, BETWEEN="1", **SMALL_WORKSPACE)
+    assert on.out == without.out and not on.lines_of_ours(), on.out + without.out + on.said
+    assert on.report["bytes_out"] > 0, on.report
     without = rig.must(GRAPH, ["--memory", "256MiB"], BETWEEN="1")
     for schedule, limit in ("fifo", "100%"), ("fifo", "12MiB"), ("late", "12MiB"):
         options = ["--memory", "256MiB", "--schedule", schedule]
@@ -258,8 +274,98 @@ def captured_step(rig):
         print(schedule, {cause: wait for cause, wait in on.report["host_waits"].items() if wait["count"]})
 
 
+# A script that tries a graph and goes on without. The stream has computed products before: what PyTorch's products need beside their
+# operands is allocated at the first on a stream, and must not be memory of the graph that never was.
+FALLS_BACK = """
+import gc, os, torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(*(layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU()))).cuda()
+batch, stream = torch.ones(4096, 64, device="cuda"), torch.cuda.Stream()
+stream.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(stream):
+    model(batch).sum().item()
+    if os.environ["TRIED"] == "1":
+        try:
+            with torch.cuda.graph(torch.cuda.CUDAGraph(), stream=stream):
+                result = model(batch)
+                result.sum().item()
+        except RuntimeError as error:
+            print("caught", type(error).__name__)
+        result = None
+        gc.collect()
+    for count in range(3):
+        loss = model(torch.full((4096, 64), float(count), device="cuda")).square().mean()
+        loss.backward()
+        print("eager", loss.item().hex(), model[0].weight.grad.sum().item().hex())
+"""
+
+
+def capture_that_fails(rig):
+    """PyTorch's own cache survives that; its stream-ordered backend ends the process when it frees what was captured, but for
+    liboffload's answer."""
+    options = ["--memory", "256MiB"]
+    without = rig.must(FALLS_BACK, options, TRIED="0", **SMALL_WORKSPACE)
+    assert rig.run(FALLS_BACK, options, TRIED="1", **SMALL_WORKSPACE).status != 0
+    for limit in "100%", "10MiB":
+        on = rig.must(FALLS_BACK, options, offload={"OFFLOAD_GPU_LIMIT": limit}, TRIED="1", **SMALL_WORKSPACE)
+        assert on.out == "caught AcceleratorError\n" + without.out, on.out + without.out
+        assert not on.lines_of_ours() and (on.report["bytes_out"] > 0) == (limit != "100%"), on.said
+
+
+# Another library's stream, which that library destroys while PyTorch has tensors that were born on it.
+OTHERS_STREAM = """
+import ctypes, os, torch
+runtime, kept = ctypes.CDLL("libcudart.so.13"), []
+for count in range(4):
+    stream = ctypes.c_void_p()
+    assert runtime.cudaStreamCreateWithFlags(ctypes.byref(stream), 1) == 0
+    with torch.cuda.stream(torch.cuda.ExternalStream(stream.value)):
+        kept += [torch.full((1 << 16,), float(8 * count + i), device="cuda") * 2 for i in range(8)]
+    torch.cuda.synchronize()
+    assert runtime.cudaStreamDestroy(stream) == 0
+    if os.environ["FREED"] == "1":
+        del kept[:4]
+        print("allocated", torch.cuda.memory_allocated() >> 20)
+print("sum", sum(tensor.sum().item() for tensor in kept[-16:]).hex(), flush=True)
+if os.environ["FREED"] == "0":
+    os._exit(0)  # what is kept is not freed
+"""
+
+
+def stream_destroyed_first(rig):
+    """PyTorch's own cache does not ask about it; its stream-ordered backend frees on that stream, and ends the process when the driver
+    refuses."""
+    options = ["--memory", "256MiB"]
+    without = rig.must(OTHERS_STREAM, options, FREED="0")
+    assert rig.run(OTHERS_STREAM, options, FREED="1").status != 0
+    for limit in "100%", "3MiB":
+        on = rig.must(OTHERS_STREAM, options, offload={"OFFLOAD_GPU_LIMIT": limit}, FREED="1")
+        assert on.out == "allocated 1\nallocated 2\nallocated 3\nallocated 4\n" + without.out, on.out + without.out
+        assert not on.lines_of_ours() and (on.report["bytes_out"] > 0) == (limit != "100%"), on.said
+
+
+NEVER_LAUNCHED = """
+import gc, torch
+x, stream = torch.ones(256, 64, device="cuda"), torch.cuda.Stream()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    result = x * 2
+del result, graph
+gc.collect()
+print("goes on", (x * 2).sum().item().hex())
+"""
+
+
+def graph_never_launched(rig):
+    """What it would have allocated is freed without ever having been there."""
+    assert rig.run(NEVER_LAUNCHED).status != 0
+    on = rig.must(NEVER_LAUNCHED, offload={})
+    assert on.out.startswith("goes on") and not on.lines_of_ours(), on.out + on.said
+
+
 TESTS = [nothing_set, variable_of_the_shell, newer_variable_of_the_shell, variable_of_the_script, settings_after_import,
-         native_is_left_alone, native_within_the_limit, refusals, sharing_with_a_process, captured_step]
+         native_is_left_alone, native_within_the_limit, refusals, sharing_with_a_process, captured_step,
+         capture_that_fails, graph_never_launched, stream_destroyed_first]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS, __doc__))

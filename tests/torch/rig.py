@@ -16,6 +16,8 @@ SKIPPED = 77
 NOTE = "simgpu: kernel "  # results without a twin are made up
 GRANULARITY = 16 << 10  # small enough for little programs to be moved in many pieces
 TIMEOUT_S = 200
+# $0 before what is preloaded already.
+PRELOADED = 'LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD} exec "$@"'
 
 
 def is_there(build):
@@ -63,7 +65,8 @@ class Rig:
 
     def command(self, words, folder, options=(), offload=None, **settings):
         if offload is not None:
-            settings = {"LD_PRELOAD": str(self.build / "liboffload.so"), "OFFLOAD_MIN_SIZE": str(GRANULARITY), "OFFLOAD_REPORT": "json",
+            words = ["sh", "-c", PRELOADED, str(self.build / "liboffload.so"), *words]
+            settings = {"OFFLOAD_MIN_SIZE": str(GRANULARITY), "OFFLOAD_REPORT": "json",
                         "OFFLOAD_REPORT_FILE": f"{folder}/offload.%p.json", **offload, **settings}
         return [str(ROOT / "scripts" / "simgpu"), "--torch", "--granularity", str(GRANULARITY), "--report", f"{folder}/simgpu.%p.json",
                 *options, "--", "env", *(f"{name}={value}" for name, value in settings.items()), *words]

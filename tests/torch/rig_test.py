@@ -158,7 +158,8 @@ def beside_nvidia_packages(rig):
     with tempfile.TemporaryDirectory(dir=rig.build) as name:
         folder = pathlib.Path(name)
         subprocess.run(["cp", "-al", str((rig.build / "torch-venv").resolve()), str(folder / "torch-venv")], check=True)
-        (folder / "simgpu").symlink_to(rig.build / "simgpu")
+        for name in "simgpu", "liboffload.so":
+            (folder / name).symlink_to(rig.build / name)
         packages, = (folder / "torch-venv").glob("lib/python3*/site-packages")
         decoys = packages / "nvidia" / "cu13" / "lib"
         decoys.mkdir(parents=True)
@@ -174,11 +175,60 @@ print((x @ x).shape)
         other.build = folder  # as it is named, not where its links lead
         out = other.must(program).out
         assert "[8, 8]" in out, out
+        on = other.must(program, offload={})
+        assert on.out == out and on.report["launches"] > 0, on.out + on.said
         run = other.run(program, LD_PRELOAD="")
         assert run.status != 0 and "undefined symbol" in run.said, f"{run.said}\nthe empty libraries were not found first, so this test shows nothing"
 
 
-TESTS = [only_stand_ins, beside_nvidia_packages, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
+# Preloaded: says which library asks for an entry of the driver, by dlsym and by cuGetProcAddress.
+DOORS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+typedef int get_t(const char*, void**, int, unsigned long long, void*);
+static get_t* get;
+static const char* library(void* caller) {
+  Dl_info info;
+  const char* slash = dladdr(caller, &info) ? strrchr(info.dli_fname, '/') : NULL;
+  return slash ? slash + 1 : "-";
+}
+static int ask(const char* name, void** entry, int version, unsigned long long flags, void* status) {
+  fprintf(stderr, "door %s address %s\n", library(__builtin_return_address(0)), name);
+  return get(name, entry, version, flags, status);
+}
+void* dlsym(void* handle, const char* name) {
+  static void* (*real)(void*, const char*);
+  if (!real) real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  const char* caller = library(__builtin_return_address(0));
+  void* found = real(handle, name);
+  if (strncmp(name, "cu", 2) || strncmp(caller, "libcublas", 9)) return found;
+  fprintf(stderr, "door %s symbol %s\n", caller, name);
+  if (strcmp(name, "cuGetProcAddress_v2")) return found;
+  get = (get_t*)found;
+  return (void*)ask;
+}
+"""
+
+
+def doors(rig):
+    """cuBLAS has its launches from cuGetProcAddress, cuBLASLt from the symbol, as the real ones do."""
+    program = """
+import torch
+x = torch.randn(8, 8, device="cuda")
+print((x @ x).sum().item(), torch.nn.functional.linear(x, x, x[0]).sum().item())
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = pathlib.Path(folder) / "doors.c", pathlib.Path(folder) / "doors.so"
+        source.write_text(DOORS)
+        subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fPIC", "-shared", "-o", str(library), str(source), "-ldl"], check=True)
+        said = rig.must(program, LD_PRELOAD=str(library)).said.splitlines()
+    asked = {tuple(line.split()[1:]) for line in said if line.startswith("door ") and line.endswith(" cuLaunchKernel")}
+    assert asked == {("libcublas.so.13", "address", "cuLaunchKernel"), ("libcublasLt.so.13", "symbol", "cuLaunchKernel")}, said
+
+
+TESTS = [only_stand_ins, doors, beside_nvidia_packages, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
 
 
 if __name__ == "__main__":

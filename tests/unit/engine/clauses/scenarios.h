@@ -25,10 +25,10 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) {
 }
 
 // Those that only threads meeting in the midst of a call need: tests/model shows them.
-inline constexpr Clause kExploredOnly[] = {Clause::kNoteBeforeUnpin,   Clause::kAllocationReserve,
-                                           Clause::kGrowthCounts,      Clause::kDroppedPinsCount,
-                                           Clause::kServedTakes,       Clause::kFirstClaimsAll,
-                                           Clause::kAwaitedEventStays, Clause::kBusyIsWaitedFor, Clause::kOthersStandAside};
+inline constexpr Clause kExploredOnly[] = {
+    Clause::kNoteBeforeUnpin,   Clause::kAllocationReserve, Clause::kGrowthCounts,
+    Clause::kDroppedPinsCount,  Clause::kServedTakes,       Clause::kFirstClaimsAll,
+    Clause::kAwaitedEventStays, Clause::kBusyIsWaitedFor,   Clause::kOthersStandAside};
 
 std::vector<Scenario> leave_scenarios();     // pins, claims, e1
 std::vector<Scenario> copy_scenarios();      // the copy out, and who waits for it
