@@ -44,11 +44,14 @@ void* find_real(Entry entry) {
 }
 
 void find_all_real() {
+  static constinit std::atomic<bool> found{false};
+  if (found.load(std::memory_order_acquire)) return;
   for (size_t i = 0; i < kEntryCount; ++i) {
     const auto entry = static_cast<Entry>(i);
     if (real_entries[i].load(std::memory_order_relaxed) == nullptr && look_for(entry) == nullptr)
       learn(entry, driver_refusal());
   }
+  found.store(true, std::memory_order_release);
 }
 
 void learn(Entry entry, void* pointer) {

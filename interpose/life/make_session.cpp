@@ -162,7 +162,6 @@ void say_start_line(const Session& session) {
 }  // namespace
 
 Session* make_session() {
-  find_all_real();
   Device device;
   if (!query_current_device(&device)) {
     static constinit bool said = false;

@@ -32,8 +32,8 @@ constinit std::atomic<bool> seen{false};
 constinit std::atomic<bool> forwarding{false};  // for ever
 constinit std::atomic<bool> gave_up{false};
 constinit std::atomic<void*> refused_contexts[kMostDevices]{};  // that cannot be managed
-constinit PlainMutex making;   // only ever one session at a time is made; held across driver calls,
-                               // as nobody else waits for it
+constinit PlainMutex making;   // only ever one session at a time is made; held across driver calls:
+                               // who allocates first meanwhile waits for it, and holds nothing
 constinit PlainMutex linking;  // who changes the list; held across nothing
 
 bool is_refused(const void* context) {
@@ -119,6 +119,7 @@ void tell_of_waits(Session& made) {
 
 Session* make_in_current(CUcontext context) {
   const NotCancelled not_cancelled;
+  find_all_real();
   const std::lock_guard lock(making);
   if (Session* made = session_in(context); made != nullptr) return made;
   if (forwarding.load(std::memory_order_relaxed)) return nullptr;
