@@ -228,9 +228,9 @@ def main():
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--script", choices=sorted(SCRIPTS), default="train")
-    parser.add_argument("--rounds", type=int, default=6, help="of soak, each with other pairs")
+    parser.add_argument("--rounds", type=int, default=3, help="of soak, each with every pair of the script's choices, the caps and schedules laid over them otherwise")
     parser.add_argument("--seconds", type=float, default=600, help="of chance: none is begun after that")
-    parser.add_argument("--seed", type=int, help="of chance; it is printed")
+    parser.add_argument("--seed", type=int, help="of chance and soak; it is printed")
     parser.add_argument("what", choices=["quick", "pairs", "soak", "chance", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
@@ -246,9 +246,10 @@ def main():
         combination = {key: values[0] for key, values in {**script.choices, **CAPPED}.items()}
         combination.update(choice.split("=", 1) for choice in arguments.choice)
         return runner.run_all(gate.check, [combination], 1, again)
-    if arguments.what == "chance":
-        seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    if arguments.what in ("chance", "soak"):
         print(f"--seed {seed}", flush=True)
+    if arguments.what == "chance":
         generator, end = random.Random(seed), time.monotonic() + arguments.seconds
         tried = failed = 0
         while time.monotonic() < end:
@@ -260,7 +261,7 @@ def main():
         combinations = quick(script)
     else:
         pairs = runner.covering_set(script.choices)
-        combinations = [combination for seed in range(arguments.rounds) for combination in spread(pairs, seed)]
+        combinations = [combination for each in range(arguments.rounds) for combination in spread(pairs, seed + each)]
     failed = runner.run_all(gate.check, combinations, arguments.jobs, again)
     gate.close()
     failed += gate.close_caps()
