@@ -135,6 +135,7 @@ class RandomProgram {
   void settle() {
     World& w = *world_;
     while (!flags_.empty()) set_oldest_flag();
+    if (flavour_ == Flavour::kFlags) w.run_all();  // what stood behind them has time enough
     if (capturing_ >= 0) w.end_capture(capturing_);
     for (size_t i = 0; i < static_cast<size_t>(Call::kCount); ++i) {
       w.port.fail_by_chance(static_cast<Call>(i), 0, 1);
