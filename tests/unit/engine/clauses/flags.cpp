@@ -7,6 +7,21 @@ namespace offload::model {
 
 namespace {
 
+// Two buffers fill the device, each written by a stream of its own.
+struct Full {
+  explicit Full(World& w) : s0(w.add_stream()), s1(w.add_stream()) {
+    a = w.allocate(granules(2));
+    b = w.allocate(granules(2));
+    w.op(s0, {write(a)});
+    w.op(s1, {write(b)});
+    w.idle(s0, 4);
+    w.synchronize(s0);
+  }
+  int s0, s1;
+  int a = -1;
+  int b = -1;
+};
+
 // What is used behind the flag would leave for what is not, if the policy had its way.
 void use_behind_the_flag(World& w, int before, int behind, int used) {
   w.op(behind, {update(used)});
@@ -18,32 +33,18 @@ void use_behind_the_flag(World& w, int before, int behind, int used) {
 
 // A buffer that is used behind the flag would leave for it.
 void victim_behind_the_flag(World& w) {
-  const int s0 = w.add_stream();
-  const int s1 = w.add_stream();
-  const int a = w.allocate(granules(2));
-  const int b = w.allocate(granules(2));
-  w.op(s0, {write(a)});
-  w.op(s1, {write(b)});
-  w.idle(s0, 4);
-  w.synchronize(s0);
-  w.wait_for_flag(s1, 0);
-  use_behind_the_flag(w, s0, s1, b);
-  w.synchronize(s0);
+  const Full full(w);
+  w.wait_for_flag(full.s1, 0);
+  use_behind_the_flag(w, full.s0, full.s1, full.b);
+  w.synchronize(full.s0);
   w.set_flag(0);
 }
 
 // Another thread uses the stream while the driver is given the op that waits for the flag.
 void flag_being_forwarded(World& w) {
-  const int s0 = w.add_stream();
-  const int s1 = w.add_stream();
-  const int a = w.allocate(granules(2));
-  const int b = w.allocate(granules(2));
-  w.op(s0, {write(a)});
-  w.op(s1, {write(b)});
-  w.idle(s0, 4);
-  w.synchronize(s0);
-  w.wait_for_flag(s1, 0, [&] { use_behind_the_flag(w, s0, s1, b); });
-  w.synchronize(s0);
+  const Full full(w);
+  w.wait_for_flag(full.s1, 0, [&] { use_behind_the_flag(w, full.s0, full.s1, full.b); });
+  w.synchronize(full.s0);
   w.set_flag(0);
 }
 
@@ -153,16 +154,9 @@ void in_place_behind_the_flag(World& w) {
 
 // There is no room, and host memory would have to be pinned to make some.
 void pins_behind_the_flag(World& w) {
-  const int s0 = w.add_stream();
-  const int s1 = w.add_stream();
-  const int a = w.allocate(granules(2));
-  const int b = w.allocate(granules(2));
-  w.op(s0, {write(a)});
-  w.op(s0, {write(b)});
-  w.idle(s0, 4);
-  w.synchronize(s0);
-  w.wait_for_flag(s1, 0);
-  w.try_allocate_async(granules(2), s0);
+  const Full full(w);
+  w.wait_for_flag(full.s1, 0);
+  w.try_allocate_async(granules(2), full.s0);
   w.set_flag(0);
 }
 
