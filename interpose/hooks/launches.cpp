@@ -40,7 +40,7 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
     operation.name_words(block, bytes);
     return CUDA_SUCCESS;
   }
-  if (!layout->known) [[unlikely]]
+  if (!layout->known && !given_up()) [[unlikely]]
     give_up(Reason::no_layouts, "the driver does not tell the parameters of a kernel");
   if (parameters == nullptr) return CUDA_SUCCESS;
   operation.with_naming([&](auto&& name) { name_parameters(*layout, parameters, name); });

@@ -62,10 +62,22 @@ void stream_handles(Client& client) {
   client.disperse(buffers);
 }
 
+// Which of the two kernels it is, whose parameters differ; waits.
+void mix_by(Client& client, CUfunction function, bool reversed, CUdeviceptr to, CUdeviceptr from) {
+  uint32_t words = kWords;
+  uint32_t nothing = 0;
+  if (reversed) {
+    client.launch(function, {&words, &nothing, &from, &to}, {4, 4, 8, 8});
+  } else {
+    client.launch(function, {&to, &from, &words}, {8, 8, 4});
+  }
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
+}
+
 // A module goes, another comes, and its function has the handle of one with other parameters.
 void module_handles(Client& client) {
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
-  CUdeviceptr sum = client.allocate();
+  const CUdeviceptr sum = client.allocate();
   client.fill(sum, 4);
   std::vector<uint32_t> wanted = filled(4);
   CUfunction last = nullptr;
@@ -73,21 +85,13 @@ void module_handles(Client& client) {
   for (uint32_t round = 0; round < 20; ++round) {
     CUmodule module = client.load();
     CUfunction function = nullptr;
-    CUdeviceptr from = buffers[round];
-    uint32_t words = kWords;
-    uint32_t nothing = 0;
     const bool reversed = round % 2 == 1;
     CHECK_CUDA(
         client.cuda.cuModuleGetFunction(&function, module, reversed ? "mix_reversed" : "mix"));
     came_back += function == last ? 1 : 0;
     last = function;
-    if (reversed) {
-      client.launch(function, {&words, &nothing, &from, &sum}, {4, 4, 8, 8});
-    } else {
-      client.launch(function, {&sum, &from, &words}, {8, 8, 4});
-    }
+    mix_by(client, function, reversed, sum, buffers[round]);
     mix_on_host(wanted, filled(1000 * round));
-    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
     CHECK_CUDA(client.cuda.cuModuleUnload(module));
   }
   CHECK(came_back > 10);  // else this is no test
@@ -101,7 +105,7 @@ void library_handles(Client& client) {
   const auto kernel_of = ENTRY_OF(client, cuLibraryGetKernel);
   const auto unload = ENTRY_OF(client, cuLibraryUnload);
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
-  CUdeviceptr sum = client.allocate();
+  const CUdeviceptr sum = client.allocate();
   client.fill(sum, 4);
   std::vector<uint32_t> wanted = filled(4);
   CUfunction last = nullptr;
@@ -109,22 +113,14 @@ void library_handles(Client& client) {
   for (uint32_t round = 0; round < 20; ++round) {
     CUlibrary library = nullptr;
     CUkernel kernel = nullptr;
-    CUdeviceptr from = buffers[round];
-    uint32_t words = kWords;
-    uint32_t nothing = 0;
     const bool reversed = round % 2 == 1;
     CHECK_CUDA(load(&library, kernel_code().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     CHECK_CUDA(kernel_of(&kernel, library, reversed ? "mix_reversed" : "mix"));
     const auto function = reinterpret_cast<CUfunction>(kernel);
     came_back += function == last ? 1 : 0;
     last = function;
-    if (reversed) {
-      client.launch(function, {&words, &nothing, &from, &sum}, {4, 4, 8, 8});
-    } else {
-      client.launch(function, {&sum, &from, &words}, {8, 8, 4});
-    }
+    mix_by(client, function, reversed, sum, buffers[round]);
     mix_on_host(wanted, filled(1000 * round));
-    CHECK_CUDA(client.cuda.cuStreamSynchronize(client.stream));
     CHECK_CUDA(unload(library));
   }
   CHECK(came_back > 10);  // else this is no test
