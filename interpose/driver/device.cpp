@@ -74,6 +74,9 @@ bool query_current_device(Device* device) {
   device->granularity = granularity_of(device_memory(*device));
   if (device->granularity == 0) device->virtual_memory = false;
   if (device->virtual_memory) find_host_memory(device);
+  if (real<Entry::cuDeviceGetDefaultMemPool>()(&device->default_pool, device->device) !=
+      CUDA_SUCCESS)
+    device->default_pool = nullptr;
   return true;
 }
 

@@ -13,12 +13,13 @@ struct Device {
   CUcontext context = nullptr;  // the primary one
   char name[128] = {};
   uint64_t total_bytes = 0;
-  uint64_t free_bytes = 0;      // when asked
-  uint64_t granularity = 0;     // fits both device memory and, if there is any, host memory
-  bool virtual_memory = false;  // VMM
-  bool host_memory = false;     // VMM with memory of the host
-  CUmemLocation host{};         // where that is
-  bool layouts = false;         // the driver tells parameter layouts (12.4)
+  uint64_t free_bytes = 0;              // when asked
+  uint64_t granularity = 0;             // fits both device memory and, if there is any, host memory
+  bool virtual_memory = false;          // VMM
+  bool host_memory = false;             // VMM with memory of the host
+  CUmemLocation host{};                 // where that is
+  CUmemoryPool default_pool = nullptr;  // null: the driver has none
+  bool layouts = false;                 // the driver tells parameter layouts (12.4)
   int driver_version = 0;
 };
 

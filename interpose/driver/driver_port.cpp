@@ -300,6 +300,10 @@ Status DriverPort::set_peer(CUdevice peer, bool may_access) {
   return status;
 }
 
+bool DriverPort::lost() {
+  return context_lost();
+}
+
 bool DriverPort::idle() {
   if (context_lost()) return true;
   const OwnCall call(device_.context);

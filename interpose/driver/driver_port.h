@@ -44,6 +44,7 @@ class DriverPort final : public Port {
   uint64_t checksum_host(Address at, uint64_t bytes) override;
   Status checksum_device(Address at, uint64_t bytes, uint64_t* out) override;
   uint64_t now_nanoseconds() override;
+  bool lost() override;
 
   // Another device of the process may read and write our memory from now on, or may not any more:
   // what is mapped and what will be.

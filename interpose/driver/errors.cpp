@@ -73,11 +73,10 @@ Status status_of(CUresult result, const char* api, const char* instead) {
   if (result == CUDA_ERROR_NOT_READY) return Status::kNotReady;
   failure = result;
   if (is_sticky(result)) {
-    if (!context_lost() && result != CUDA_ERROR_DEINITIALIZED) {
+    if (note_sticky(result) && result != CUDA_ERROR_DEINITIALIZED) {
       log_warn("%s: %s (%d): the context is lost, and liboffload steps aside", api,
                error_name(result), static_cast<int>(result));
     }
-    note_sticky(result);
     return Status::kError;
   }
   statistics().driver_errors.add();
@@ -102,10 +101,11 @@ CUresult lost_to() {
   return sticky.load(std::memory_order_acquire);
 }
 
-void note_sticky(CUresult result) {
+bool note_sticky(CUresult result) {
   CUresult none = CUDA_SUCCESS;
-  if (!sticky.compare_exchange_strong(none, result, std::memory_order_acq_rel)) return;
+  if (!sticky.compare_exchange_strong(none, result, std::memory_order_acq_rel)) return false;
   if (void (*const listener)() = sticky_listener.load(std::memory_order_acquire)) listener();
+  return true;
 }
 
 void set_sticky_listener(void (*listener)()) {

@@ -29,9 +29,9 @@ CUresult lost_to();
 inline bool context_lost() {
   return lost_to() != CUDA_SUCCESS;
 }
-// Notes one. The first calls the listener. From then on our own calls do nothing and succeed
+// Notes one. The first, true, calls the listener. From then on our own calls do nothing and succeed
 // (DriverPort), so that whoever waits for the GPU goes on, and hooks answer with that error.
-void note_sticky(CUresult result);
+bool note_sticky(CUresult result);
 void set_sticky_listener(void (*listener)());
 
 }  // namespace offload

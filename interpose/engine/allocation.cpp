@@ -112,6 +112,7 @@ Status Engine::allocate_small(uint64_t bytes, StreamIndex stream, ThreadPins* pi
   block.bytes = bytes;
   block.id = next_id_++;
   block.birth_op = streams_.ops();
+  block.stream_ordered = stream != kNoStream;
   *out = at.address();
   statistics_.rounding_waste_bytes.add(block_bytes - bytes);
   // The block keeps its fence, as a buffer keeps its fill: who frees it knows of its own work only.
@@ -223,6 +224,7 @@ void Engine::born(Buffer& buffer, uint64_t bytes, StreamIndex stream, Lock& lock
   buffer.bytes = bytes;
   buffer.id = next_id_++;
   buffer.birth_op = streams_.ops();
+  buffer.stream_ordered = stream != kNoStream;
   buffer.kept = 0;
   buffer.moved_bytes = 0;
   buffer.last_op.store(0, std::memory_order_relaxed);

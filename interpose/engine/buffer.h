@@ -84,6 +84,7 @@ struct Buffer {
   uint32_t held = 0;      // graphs and instances of graphs that name it: it stays where it is
   uint64_t id = 0;        // by birth
   uint64_t birth_op = 0;
+  bool stream_ordered = false;  // born in the order of a stream
   uint64_t moved_bytes = 0;
   uint32_t live_index = 0;      // in Engine::live_
   uint32_t in_place = 0;        // ops being submitted that may use it where it is: nobody moves it

@@ -114,14 +114,14 @@ bool Engine::describe(Address address, AllocationInfo* out) {
   if (Slab* slab = window_.slab_at(address); slab != nullptr) {
     const BlockAt at = Slabs::find(*slab, address);
     if (at.index >= slab->blocks.size() || !at.block().live) return false;
-    *out = {at.address(), at.block().bytes, at.block().id};
+    *out = {at.address(), at.block().bytes, at.block().id, at.block().stream_ordered};
     return address < out->base + out->bytes;
   }
   const Buffer* buffer = window_.buffer_at(address);
   if (buffer == nullptr) return false;
   const BufferState state = buffer->state.load(std::memory_order_relaxed);
   if (state != BufferState::kResident && state != BufferState::kMoving) return false;
-  *out = {buffer->address, buffer->bytes, buffer->id};
+  *out = {buffer->address, buffer->bytes, buffer->id, buffer->stream_ordered};
   return address < out->base + out->bytes;
 }
 
@@ -176,8 +176,8 @@ void Engine::retire(const char* reason, ThreadPins& pins, bool say) {
       ++i;
     }
   }
-  if (away_bytes == 0) {
-    if (!say) return;
+  if (away_bytes == 0 || port_.lost()) {
+    if (!say || port_.lost()) return;
     log_warn("%s: from here on nothing is moved; what had been moved is back on the GPU", reason);
     return;
   }

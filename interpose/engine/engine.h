@@ -39,6 +39,7 @@ struct AllocationInfo {
   Address base = 0;
   uint64_t bytes = 0;  // as asked for
   uint64_t id = 0;
+  bool stream_ordered = false;  // from allocate_async
 };
 
 class Engine {

@@ -88,7 +88,7 @@ Status Engine::make_resident(ThreadPins& pins, Lock& lock) {
         again = true;
         break;
       }
-      if (status == Status::kOutOfMemory) return use_in_place(pins, lock);
+      if (status == Status::kOutOfMemory && !port_.lost()) return use_in_place(pins, lock);
       if (status != Status::kOk) return status;
     }
     // More was named than the list holds: whatever is away may have been.

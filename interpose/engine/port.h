@@ -84,6 +84,8 @@ class Port {
   virtual Status checksum_device(Address at, uint64_t bytes, uint64_t* out) = 0;
 
   virtual uint64_t now_nanoseconds() = 0;
+  // The device answers nothing any more: what failed says nothing of how much memory there is.
+  virtual bool lost() { return false; }
   // Called where a thread is about to wait for another thread; tests, which play several threads in
   // one, let the other go on here (with the lock released), and say true: no need to sleep.
   virtual bool host_waits(std::unique_lock<Mutex>&) { return false; }

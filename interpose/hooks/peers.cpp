@@ -14,7 +14,7 @@ void set_access(CUcontext peer, bool may_access) {
   if (real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return;
   note_peer(peer, device, may_access);
   if (Session* active = session_in(peer); active != nullptr)
-    active->port.set_peer(device, may_access || is_peer(active->default_pool, device));
+    active->port.set_peer(device, may_access || is_peer(active->device.default_pool, device));
 }
 
 }  // namespace

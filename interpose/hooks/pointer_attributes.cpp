@@ -108,7 +108,7 @@ AttributeAnswer answer_attribute(const Device& device, const AllocationInfo& all
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       return put<unsigned long long>(value, 0);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return put<CUmemoryPool>(value, nullptr);
+      return put(value, allocation.stream_ordered ? device.default_pool : nullptr);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
       return AttributeAnswer::kNone;

@@ -41,16 +41,14 @@ Status Session::open() {
   if (const Status status = port.open(); status != Status::kOk) return status;
   if (const Status status = engine.initialise(); status != Status::kOk) return status;
   CUmemoryPool current = nullptr;
-  if (real<Entry::cuDeviceGetDefaultMemPool>()(&default_pool, device.device) != CUDA_SUCCESS)
-    default_pool = nullptr;
   if (real<Entry::cuDeviceGetMemPool>()(&current, device.device) == CUDA_SUCCESS) {
-    default_pool_is_current = current == default_pool;
+    default_pool_is_current = current == device.default_pool;
   }
   const auto let_in = [](CUdevice peer, void* port_of) {
     static_cast<DriverPort*>(port_of)->set_peer(peer, true);
   };
   for_each_peer(device.context, let_in, &port);
-  for_each_peer(default_pool, let_in, &port);
+  for_each_peer(device.default_pool, let_in, &port);
   // Now, and not when there is something to do: a thread that waits inside the engine for what the
   // worker does could not start it.
   worker.start(engine, port, device.context);

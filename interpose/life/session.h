@@ -76,7 +76,7 @@ struct Session {
   }
   ThreadPins& pins() { return *of_thread().pins; }
   bool is_default_pool(CUmemoryPool pool) const {
-    return default_pool != nullptr && pool == default_pool;
+    return device.default_pool != nullptr && pool == device.default_pool;
   }
 
   const Device device;
@@ -90,7 +90,6 @@ struct Session {
   Worker worker;
   bool native = false;  // PyTorch keeps its own cache, so the driver serves; set before it is used
   NativeMemory native_memory;
-  CUmemoryPool default_pool = nullptr;
   std::atomic<bool> default_pool_is_current{true};  // cuMemAllocAsync takes from it
   std::atomic<uint64_t> pool_used_high{0};          // marks that the program may reset
   std::atomic<uint64_t> pool_reserved_high{0};

@@ -12,7 +12,8 @@ namespace offload {
 
 struct Block {
   bool live = false;
-  uint64_t bytes = 0;  // asked for
+  bool stream_ordered = false;  // born in the order of a stream
+  uint64_t bytes = 0;           // asked for
   uint64_t id = 0;
   uint64_t birth_op = 0;
   uint32_t next_free = 0;

@@ -173,7 +173,7 @@ void Slots::end(Growth* growth) {
   free_granules_ += made * growth->granules;
   statistics_.pinned_bytes.add(made * bytes);
   if (share_ != nullptr && made != growth->count) share_->give((growth->count - made) * bytes);
-  if (gone || growth->count == 0) return;
+  if (gone || growth->count == 0 || port_.lost()) return;
   in_vain_ = made == 0;
   // Where it gave no more than it got back, it is as full as before.
   host_full_ = made != growth->count || (growth->refused_before && !growth->back.empty());

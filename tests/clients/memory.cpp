@@ -121,6 +121,12 @@ uint64_t attribute(Client& client, CUmemoryPool pool, CUmemPool_attribute which)
   return value;
 }
 
+CUmemoryPool pool_of(Client& client, CUdeviceptr at) {
+  CUmemoryPool pool = nullptr;
+  CHECK_CUDA(client.cuda.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, at));
+  return pool;
+}
+
 void pool_statistics(Client& client) {
   CUmemoryPool pool = nullptr;
   CHECK_CUDA(client.cuda.cuDeviceGetDefaultMemPool(&pool, client.device));
@@ -133,6 +139,7 @@ void pool_statistics(Client& client) {
     CUdeviceptr at = 0;
     CHECK_CUDA(client.cuda.cuMemAllocFromPoolAsync(&at, kBytes, pool, stream));
     client.fill(at, static_cast<uint32_t>(i));
+    CHECK(pool_of(client, at) == pool);
     buffers.push_back(at);
   }
   CHECK(attribute(client, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == before + kLayers * kBytes);
@@ -147,6 +154,13 @@ void pool_statistics(Client& client) {
   const CUdeviceptr again = allocate_on(client, stream);
   CHECK(attribute(client, pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == before + kBytes);
   CHECK_CUDA(client.cuda.cuMemFreeAsync(again, stream));
+  CUdeviceptr little = 0;
+  CHECK_CUDA(client.cuda.cuMemAllocAsync(&little, 100, stream));
+  CHECK(pool_of(client, little) == pool);
+  CHECK_CUDA(client.cuda.cuMemFreeAsync(little, stream));
+  CHECK_CUDA(client.cuda.cuMemAlloc(&little, 100));
+  CHECK(pool_of(client, little) == nullptr);
+  CHECK_CUDA(client.cuda.cuMemFree(little));
   cuuint64_t threshold = 1 << 20;
   CHECK_CUDA(
       client.cuda.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));

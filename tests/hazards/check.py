@@ -192,6 +192,15 @@ def after_a_fault():
     expect("free: 700" in run.out, run.out)
 
 
+def lost_in_a_call_of_ours():
+    """A sticky error that our own calls meet is told as that and nothing else: not as a lack of memory of either kind."""
+    for fault in [f"cuMemMap:{call}+=700" for call in range(30, 60, 5)] + [f"cuMemUnmap:{call}+=700" for call in range(1, 22, 3)]:
+        run = Run(client("stash"), [library()], {"SIMGPU_FAULTS": fault}, {}, ())
+        lines = [line for line in run.error.splitlines() if "liboffload[" in line]
+        expect(run.status == 1 and "is 700, not 0" in run.error, f"{fault}: {run.seen}")
+        expect(len(lines) == 1 and "the context is lost" in lines[0], f"{fault}: {run.error}")
+
+
 def stray_access():
     compare(client("stray-access"), OFFLOAD_EVICTED="host")
 

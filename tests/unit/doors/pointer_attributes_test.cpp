@@ -13,18 +13,19 @@ class PointerAttributes : public testing::Test {
   PointerAttributes() {
     device_.device = 3;
     device_.context = reinterpret_cast<CUcontext>(0x77);
+    device_.default_pool = reinterpret_cast<CUmemoryPool>(0x88);
   }
   // Around the answer lie bytes that must stay.
   template <typename T>
-  T ask(CUpointer_attribute attribute) {
+  T ask(CUpointer_attribute attribute, bool stream_ordered = false) {
     struct {
       uint64_t before = 0x1111111111111111;
       T value{};
       uint8_t behind[8] = {9, 9, 9, 9, 9, 9, 9, 9};
     } box;
     std::memset(&box.value, 0xAA, sizeof(T));
-    EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12}, sizeof(bool), attribute, kBase + 100,
-                               &box.value),
+    EXPECT_EQ(answer_attribute(device_, {kBase, kBytes, 12, stream_ordered}, sizeof(bool),
+                               attribute, kBase + 100, &box.value),
               AttributeAnswer::kAnswered);
     EXPECT_EQ(box.before, 0x1111111111111111u);
     for (const uint8_t byte : box.behind) EXPECT_EQ(byte, 9);
@@ -49,11 +50,12 @@ TEST_F(PointerAttributes, AreThoseOfPlainDeviceMemory) {
   EXPECT_EQ(ask<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS),
             CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
   EXPECT_EQ(ask<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE), nullptr);
+  EXPECT_EQ(ask<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, true), device_.default_pool);
 }
 
 TEST_F(PointerAttributes, HostPointerDoesNotApplyAndNewOnesAreTheDrivers) {
   void* value = nullptr;
-  const AllocationInfo allocation = {kBase, kBytes, 1};
+  const AllocationInfo allocation = {kBase, kBytes, 1, false};
   EXPECT_EQ(answer_attribute(device_, allocation, sizeof(bool), CU_POINTER_ATTRIBUTE_HOST_POINTER,
                              kBase, &value),
             AttributeAnswer::kNone);
