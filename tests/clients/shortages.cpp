@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <latch>
 #include <memory>
 #include <thread>
 
@@ -49,8 +50,10 @@ std::thread on_a_thread(const Client& client, Work work) {
 // Each operation of two threads needs half of all the memory there is, at the same time.
 void half_each(Client& client) {
   constexpr uint32_t kOps = 30;
-  const auto work = [](Client& own) {
+  std::latch both(2);  // one after the other, they fit
+  const auto work = [&both](Client& own) {
     const std::vector<CUdeviceptr> buffers = own.crowd(8);
+    both.arrive_and_wait();
     CUdeviceptr sum = own.allocate();
     own.fill(sum, 3);
     std::vector<uint32_t> wanted = filled(3);
