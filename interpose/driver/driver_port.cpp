@@ -6,6 +6,7 @@
 #include "interpose/driver/checksum.h"
 #include "interpose/driver/errors.h"
 #include "interpose/driver/table.h"
+#include "interpose/rules.h"
 #include "profiler/statistics.h"
 
 namespace offload {
@@ -109,7 +110,7 @@ Status DriverPort::grant(Address at, const Mapping& mapping) {
   {
     const std::lock_guard lock(mappings_mutex_);
     for (const CUdevice peer : peers_) {
-      if (count < kMost)
+      if (count < kMost && obeys(Rule::kLaterIsReached))
         access[count++] = {{CU_MEM_LOCATION_TYPE_DEVICE, peer}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     }
   }

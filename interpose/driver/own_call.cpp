@@ -5,6 +5,7 @@
 
 #include "interpose/driver/table.h"
 #include "interpose/life/thread_state.h"
+#include "interpose/rules.h"
 #include "profiler/base/log.h"
 
 namespace offload {
@@ -13,7 +14,7 @@ constinit std::atomic<bool> forgetful{false};  // contexts change past our hooks
 }  // namespace
 
 RelaxedCapture::RelaxedCapture(bool wanted) {
-  if (!wanted || this_thread.relaxed) return;
+  if (!wanted || this_thread.relaxed || !obeys(Rule::kCallsRelaxTheMode)) return;
   exchanged_ = real<Entry::cuThreadExchangeStreamCaptureMode>()(&mode_) == CUDA_SUCCESS;
   this_thread.relaxed = exchanged_;
 }

@@ -142,9 +142,11 @@ class Engine {
   uint64_t live_bytes() const;
   uint64_t mapped_bytes() const;
   void trim(uint64_t keep_bytes);  // gives parked and pooled memory back to the driver
-  // The driver has no memory left for its own needs: gives it some `bytes`, for good, moving
-  // buffers away if need be. The thread may have an op begun. False: nothing could be given.
-  bool give_way(uint64_t bytes);
+  // The driver has no memory left for its own needs: gives it some `bytes`, moving buffers away if
+  // need be. The thread may have an op begun. What was given, 0: nothing could be. Then how it
+  // ended: it helped, and is gone for good, or it did not.
+  uint64_t give_way(uint64_t bytes);
+  void gave_way(uint64_t bytes, bool helped);
 
   // --- The worker. One round over what is due; true if something was done. wait_for_work() blocks
   // until there may be something to do, a short time at the most.

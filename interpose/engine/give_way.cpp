@@ -7,7 +7,7 @@
 namespace offload {
 
 // What the calling thread has pinned stays where it is, so an operation may ask in its midst.
-bool Engine::give_way(uint64_t bytes) {
+uint64_t Engine::give_way(uint64_t bytes) {
   Lock lock(mutex_);
   const uint64_t before = extents_.mapped_bytes();
   const auto given = [&] { return before - std::min(before, extents_.mapped_bytes()); };
@@ -18,10 +18,17 @@ bool Engine::give_way(uint64_t bytes) {
     if (evict_at_least(bytes - given(), true, false) != 0 || pin_lacking(lock)) continue;
     break;
   }
-  if (given() == 0) return false;
-  extents_.lower_limit(given());
-  statistics_.given_way_bytes.add(given());
-  return true;
+  if (given() != 0) extents_.lower_limit(given());
+  return given();
+}
+
+void Engine::gave_way(uint64_t bytes, bool helped) {
+  const Lock lock(mutex_);
+  if (helped) {
+    statistics_.given_way_bytes.add(bytes);
+  } else {
+    extents_.raise_limit(bytes);
+  }
 }
 
 }  // namespace offload

@@ -9,6 +9,7 @@
 #include "interpose/engine/edges.h"
 #include "interpose/graphs/captured_memory.h"
 #include "interpose/life/sessions.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
@@ -146,7 +147,8 @@ MayCapture::MayCapture(CUstream stream) : stream_(stream) {
   if (session() == nullptr || look_at(stream).kind != CaptureState::Kind::kNone) return;
   freeze(stream);
   // The default stream waits for blocking streams, and must not meet one that captures.
-  if (stream != CU_STREAM_LEGACY && blocking(stream)) freeze_default_stream(stream);
+  if (stream != CU_STREAM_LEGACY && blocking(stream) && obeys(Rule::kDefaultStreamFreezes))
+    freeze_default_stream(stream);
 }
 
 MayCapture::~MayCapture() {

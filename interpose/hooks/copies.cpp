@@ -3,6 +3,7 @@
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/ranges.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -31,7 +32,7 @@ struct Ends {
   CUcontext from = nullptr;
 };
 bool lie_apart(CUdeviceptr to, CUdeviceptr from, Ends* ends) {
-  if (!operations_look()) [[likely]]
+  if (!operations_look() || !obeys(Rule::kCopyTellsContexts)) [[likely]]
     return false;
   const Session* target = owner_of(to);
   const Session* source = owner_of(from);

@@ -9,19 +9,28 @@
 
 namespace offload {
 
-bool give_way(uint64_t asked_bytes, int attempt, CUdevice device) {
+uint64_t give_way(uint64_t asked_bytes, int attempt, CUdevice device) {
   constexpr uint64_t kFirstGranules = 16;
   constexpr int kAttempts = 5;  // from 32 MiB to 1 GiB in all, at 2 MiB a granule
   if (attempt >= kAttempts ||
       (device == kCurrentDevice && real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS))
-    return false;
+    return 0;
   Session* holder = session_on(device);
-  if (holder == nullptr || asked_bytes > holder->device.total_bytes) return false;
+  if (holder == nullptr || asked_bytes > holder->device.total_bytes) return 0;
   const uint64_t bytes = asked_bytes + ((kFirstGranules * holder->device.granularity) << attempt);
-  if (!holder->engine.give_way(bytes)) return false;
-  log_info("the driver has no device memory left for itself: it gets %s of what liboffload held",
-           format_size(bytes).c_str());
-  return true;
+  return holder->engine.give_way(bytes);
+}
+
+void gave_way(uint64_t bytes, bool helped, CUdevice device) {
+  if (device == kCurrentDevice && real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return;
+  Session* holder = session_on(device);
+  if (holder == nullptr) return;
+  holder->engine.gave_way(bytes, helped);
+  log_info(
+      helped ? "the driver had no device memory left for itself: it got %s of what liboffload held"
+             : "the driver has no device memory left for itself, and %s of what liboffload held "
+               "did not help",
+      format_size(bytes).c_str());
 }
 
 template <Entry E, typename... Arguments>

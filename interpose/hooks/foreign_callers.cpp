@@ -7,6 +7,7 @@
 
 #include "interpose/doors/objects.h"
 #include "interpose/doors/substitute.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -45,7 +46,7 @@ bool from_communication_library(const void* caller) {
   std::atomic<uint64_t>& slot = verdicts[page % kSlots];
   const uint64_t known = slot.load(std::memory_order_relaxed);
   if (known >> 1 == page + 1) return (known & 1) != 0;
-  const bool verdict = is_communication_library(caller);
+  const bool verdict = obeys(Rule::kLibrariesTakeFromDriver) && is_communication_library(caller);
   slot.store((page + 1) << 1 | (verdict ? 1 : 0), std::memory_order_relaxed);
   return verdict;
 }

@@ -2,10 +2,13 @@
 // Graphs and their instances: made, launched, updated, gone. What their nodes name:
 // graph_nodes.cpp.
 
+#include <atomic>
 #include <utility>
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/operation.h"
+#include "interpose/rules.h"
+#include "profiler/base/log.h"
 
 namespace offload {
 namespace {
@@ -15,7 +18,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
   Session* active = session();
   const CUresult result =
       with_device_memory(0, [&] { return real<E>()(exec, graph, arguments...); });
-  if (result == CUDA_SUCCESS && active != nullptr && exec != nullptr)
+  if (result == CUDA_SUCCESS && active != nullptr && exec != nullptr && obeys(Rule::kInstanceNames))
     active->graphs.add(graph, *exec);
   return result;
 }
@@ -24,6 +27,18 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
 void launched_by_device(unsigned long long flags) {
   if (session() == nullptr || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0) return;
   give_up(Reason::unknown_entry, "a graph is to be launched from the GPU");
+}
+
+// What a graph allocates is the driver's, and what graphs name stays where it is.
+CUresult launched(CUresult result) {
+  static constinit std::atomic<bool> said{false};
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !said.exchange(true, std::memory_order_relaxed)) {
+    log_warn(
+        "out of memory: the launch of a graph needs more GPU memory than the driver has, even with "
+        "what liboffload could give up: what graphs name cannot leave; a smaller batch or fewer "
+        "graphs avoid it");
+  }
+  return result;
 }
 
 }  // namespace
@@ -59,15 +74,17 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
   bool waits = false;
   OwnVector<TableCopy> copies;
   active->graphs.look(exec, [&](const NodeNames& names) {
-    for (const Address word : names.words) operation.name(word);
+    for (const Address word : names.words) {
+      if (obeys(Rule::kLaunchNames)) operation.name(word);
+    }
     copies.insert(copies.end(), names.copies.begin(), names.copies.end());
     waits = waits || names.waits;
   });
   for (const TableCopy& copy : copies) {
     operation.record_table(copy);
-    operation.name_table(copy);
+    if (obeys(Rule::kCopiedTablesAreLookedThrough)) operation.name_table(copy);
   }
-  if (waits) operation.may_wait();
+  if (waits && obeys(Rule::kGraphsWait)) operation.may_wait();
   for (const TableCopy& copy : copies) {
     if (const CUresult refused = operation.expect_table(copy); refused != CUDA_SUCCESS)
       return refused;
@@ -78,7 +95,7 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
   for (const TableCopy& copy : copies) {
     if (!operation.recording()) operation.table_copied(copy);
   }
-  return operation.end(with_device_memory(0, [&] { return real<E>()(exec, stream); }));
+  return operation.end(launched(with_device_memory(0, [&] { return real<E>()(exec, stream); })));
 }
 
 template <Entry E, typename... Arguments>
@@ -86,7 +103,8 @@ CUresult graph_exec_update(CUgraphExec exec, CUgraph graph, Arguments... argumen
   const CUresult result =
       with_device_memory(0, [&] { return real<E>()(exec, graph, arguments...); });
   Session* active = session();
-  if (result == CUDA_SUCCESS && active != nullptr) active->graphs.replace(graph, exec);
+  if (result == CUDA_SUCCESS && active != nullptr && obeys(Rule::kUpdateReplaces))
+    active->graphs.replace(graph, exec);
   return result;
 }
 
@@ -94,7 +112,7 @@ template <Entry E>
 CUresult graph_clone(CUgraph* clone, CUgraph graph) {
   const CUresult result = real<E>()(clone, graph);
   Session* active = session();
-  if (result == CUDA_SUCCESS && active != nullptr && clone != nullptr)
+  if (result == CUDA_SUCCESS && active != nullptr && clone != nullptr && obeys(Rule::kCloneNames))
     active->graphs.add(graph, *clone);
   return result;
 }

@@ -3,6 +3,7 @@
 // For entries that take an address to where its use cannot be seen.
 
 #include "interpose/hooks/operation.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
@@ -10,7 +11,7 @@ namespace offload {
 // that is not ours is fine.
 inline CUresult keep(CUdeviceptr address) {
   Session* owner = owner_of(address);
-  if (owner == nullptr) return CUDA_SUCCESS;
+  if (owner == nullptr || !obeys(Rule::kKeptStays)) return CUDA_SUCCESS;
   const Status status = owner->engine.keep(address, owner->pins());
   return status == Status::kNotOurs ? CUDA_SUCCESS : code_of(status);
 }

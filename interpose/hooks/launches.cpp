@@ -8,6 +8,7 @@
 #include "interpose/life/fail_closed.h"
 #include "interpose/naming/ask_driver.h"
 #include "interpose/naming/scan.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -17,7 +18,9 @@ const Layout* learn_layout(Operation& operation, CUfunction function, const void
   look_for_bypasses();
   const RelaxedCapture relaxed;  // the first question may load the kernel
   const Layout* layout = operation.layouts().learn(function);
-  if ((caller != nullptr && from_communication_library(caller)) || is_collective(function))
+  const bool communicates =
+      (caller != nullptr && from_communication_library(caller)) || is_collective(function);
+  if (communicates && obeys(Rule::kCollectivesWait))
     layout->communicates.store(true, std::memory_order_relaxed);
   return layout;
 }
@@ -37,7 +40,7 @@ CUresult name_arguments(Operation& operation, CUfunction function, void** parame
     const void* block = nullptr;
     size_t bytes = 0;
     if (!find_argument_block(extra, &block, &bytes)) return CUDA_SUCCESS;  // the driver refuses it
-    operation.name_words(block, bytes);
+    if (obeys(Rule::kArgumentBlockIsNamed)) operation.name_words(block, bytes);
     return CUDA_SUCCESS;
   }
   if (!layout->known && !given_up()) [[unlikely]]

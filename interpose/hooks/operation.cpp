@@ -7,6 +7,7 @@
 #include <span>
 
 #include "interpose/driver/errors.h"
+#include "interpose/rules.h"
 #include "profiler/base/log.h"
 #include "profiler/base/units.h"
 
@@ -179,12 +180,12 @@ CUresult Operation::begin_recording() {
     case Recording::For::kNothing:  // the driver refuses it
       break;
     case Recording::For::kCapture:
-      status = session_.graphs.record(recording_->graph, names);
+      if (obeys(Rule::kCapturedIsHeld)) status = session_.graphs.record(recording_->graph, names);
       break;
     case Recording::For::kNewNode:
     case Recording::For::kInstance:
     case Recording::For::kNode:
-      status = GraphNames::prepare(names, &recording_->part);
+      if (obeys(Rule::kNodesAreHeld)) status = GraphNames::prepare(names, &recording_->part);
       break;
   }
   if (status != Status::kOk) return refuse(status, session_);
@@ -211,7 +212,8 @@ CUresult Operation::end_recording(CUresult result) {
 // Streams of other contexts, of this device or of a peer, are put in order with ours from their
 // first use of our memory on. What the driver is about to refuse needs no order.
 bool Operation::follow(CUstream stream, bool per_thread) {
-  if (stream_ == kForeignStream) stream_ = session_.follow(stream, per_thread);
+  if (stream_ == kForeignStream && obeys(Rule::kOtherContextsAreFollowed))
+    stream_ = session_.follow(stream, per_thread);
   if (is_followed(stream_)) return true;
   pins_.clear();
   if (stream_ == kUncountedStream) {

@@ -5,6 +5,7 @@
 #include "interpose/driver/peers.h"
 #include "interpose/hooks/define.h"
 #include "interpose/life/sessions.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -13,7 +14,7 @@ void set_access(CUcontext peer, bool may_access) {
   CUdevice device = 0;
   if (real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return;
   note_peer(peer, device, may_access);
-  if (Session* active = session_in(peer); active != nullptr)
+  if (Session* active = session_in(peer); active != nullptr && obeys(Rule::kPeersReach))
     active->port.set_peer(device, may_access || is_peer(active->device.default_pool, device));
 }
 
@@ -46,7 +47,7 @@ CUresult mem_pool_set_access(CUmemoryPool pool, const CUmemAccessDesc* given, si
     const CUdevice device = given[i].location.id;
     const bool may_access = given[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
     note_peer(pool, device, may_access);
-    if (active != nullptr)
+    if (active != nullptr && obeys(Rule::kPoolAccessReaches))
       active->port.set_peer(device, may_access || is_peer(active->device.context, device));
   }
   return result;

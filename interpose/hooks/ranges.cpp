@@ -2,6 +2,7 @@
 #include "interpose/hooks/ranges.h"
 
 #include "interpose/driver/own_call.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -42,7 +43,7 @@ CUresult name_range(Operation& operation, CUdeviceptr at, size_t bytes) {
   const uint64_t whole =
       (allocation.bytes + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
   if (bytes > whole - behind) return CUDA_ERROR_INVALID_VALUE;
-  operation.name(at);
+  if (obeys(Rule::kRangesAreNamed)) operation.name(at);
   return CUDA_SUCCESS;
 }
 
@@ -51,8 +52,9 @@ void watch_for_table(Operation& operation, CUdeviceptr to, const void* from, siz
   if (operation.owner(reinterpret_cast<CUdeviceptr>(from)) == nullptr && !host_can_read(from))
     return;
   if (operation.owner(to) != nullptr) {
-    operation.copies_table(to, from, bytes);
-  } else if (known_to_driver(to)) {  // else no kernel reads it
+    if (obeys(Rule::kTablesAreFollowed)) operation.copies_table(to, from, bytes);
+  } else if (obeys(Rule::kForeignTablesAreFollowed) &&
+             known_to_driver(to)) {  // else no kernel reads it
     operation.copies_foreign_table({to, from, bytes});
   }
 }

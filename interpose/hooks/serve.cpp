@@ -10,6 +10,7 @@
 #include "interpose/hooks/operation.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/start.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -50,7 +51,8 @@ Session* session_that_serves_now(const void* caller) {
     statistics().passed_through(PassThrough::shared_with_others);
     return nullptr;
   }
-  if (captures_watched() && captures_want_allocations()) [[unlikely]] {
+  if (captures_watched() && captures_want_allocations() && obeys(Rule::kCaptureTakesFromDriver))
+      [[unlikely]] {
     statistics().passed_through(PassThrough::capture);
     return nullptr;
   }

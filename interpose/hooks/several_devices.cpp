@@ -10,12 +10,14 @@
 #include <cstring>
 
 #include "interpose/hooks/operation.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
 void Operation::look_at_all(Session* second) {
   unusual_ = true;
   parts_[count_++] = {&session_, &pins_, kForeignStream, false};
+  if (!obeys(Rule::kAllDevicesAreLookedAt)) second = nullptr;
   for (Session* each = second; each != nullptr && count_ < kMostDevices; each = next_of(*each))
     parts_[count_++] = {each, &each->pins(), kForeignStream, false};
 }
@@ -96,7 +98,8 @@ CUresult Operation::end_on_several(CUresult result) {
 // Nothing is pinned yet.
 CUresult Operation::keep_elsewhere(const TableCopy& table) {
   const Session* to = owner(table.to);
-  if (to == nullptr) return CUDA_SUCCESS;  // it names memory of all devices (foreign_tables.h)
+  if (to == nullptr || !obeys(Rule::kTablesOfOthersStay))
+    return CUDA_SUCCESS;  // it names memory of all devices (foreign_tables.h)
   const auto from = reinterpret_cast<CUdeviceptr>(table.from);
   OwnVector<Address> words;
   if (const Session* source = owner(from); source != nullptr) {

@@ -5,6 +5,7 @@
 #include "interpose/graphs/captures.h"
 #include "interpose/hooks/define.h"
 #include "interpose/life/sessions.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
@@ -12,7 +13,8 @@ template <Entry E>
 CUresult stream_destroy(CUstream stream) {
   unsigned long long id = 0;
   CUcontext context = nullptr;
-  if (session() != nullptr && real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS &&
+  if (session() != nullptr && obeys(Rule::kStreamEndIsTold) &&
+      real<Entry::cuStreamGetId>()(stream, &id) == CUDA_SUCCESS &&
       real<Entry::cuStreamGetCtx>()(stream, &context) == CUDA_SUCCESS) {
     for_each_session([&](Session& each) { each.engine.stream_destroyed(context, id); });
   }
@@ -26,7 +28,7 @@ CUresult stream_destroy(CUstream stream) {
 // What waits for an event of a capture joins it.
 template <Entry E>
 CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) {
-  if (!captures_watched()) [[likely]]
+  if (!captures_watched() || !obeys(Rule::kJoiningIsSeen)) [[likely]]
     return real<E>()(stream, event, flags);
   const MayCapture around(explicit_stream(stream, RealType<E>::per_thread));
   return real<E>()(stream, event, flags);

@@ -5,6 +5,7 @@
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/node_names.h"
 #include "interpose/life/early_waits.h"
+#include "interpose/rules.h"
 
 namespace offload {
 namespace {
@@ -16,13 +17,13 @@ template <Entry E, typename Name, typename... Arguments>
 CUresult operate_waiting(CUstream stream, Name&& name, Arguments... arguments) {
   if (session() == nullptr) {
     const CUresult result = real<E>()(arguments...);
-    if (result == CUDA_SUCCESS && !forwards_for_ever())
+    if (result == CUDA_SUCCESS && !forwards_for_ever() && obeys(Rule::kEarlyWaitsCount))
       note_early_wait(stream, RealType<E>::per_thread);
     return result;
   }
   const auto name_and_wait = [&](Operation& operation) {
     name(operation);
-    operation.may_wait();
+    if (obeys(Rule::kHostIsWaitedFor)) operation.may_wait();
     return CUDA_SUCCESS;
   };
   return operate<E>(stream, name_and_wait, arguments...);

@@ -7,6 +7,7 @@
 #include "interpose/doors/traps.h"
 #include "interpose/life/sessions.h"
 #include "interpose/life/start.h"
+#include "interpose/rules.h"
 #include "profiler/base/log.h"
 
 namespace offload {
@@ -27,7 +28,7 @@ bool trapped_entry_called(const char* entry) {
   char sentence[kSentenceBytes];
   std::snprintf(sentence, sizeof(sentence),
                 "the program called %s, whose effect on memory liboffload does not know", entry);
-  give_up(Reason::unknown_entry, sentence);
+  if (obeys(Rule::kUnknownEndsMoving)) give_up(Reason::unknown_entry, sentence);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include "interpose/driver/errors.h"
 #include "interpose/driver/peers.h"
 #include "interpose/driver/table.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
@@ -47,8 +48,10 @@ Status Session::open() {
   const auto let_in = [](CUdevice peer, void* port_of) {
     static_cast<DriverPort*>(port_of)->set_peer(peer, true);
   };
-  for_each_peer(device.context, let_in, &port);
-  for_each_peer(device.default_pool, let_in, &port);
+  if (obeys(Rule::kEarlierPeersReach)) {
+    for_each_peer(device.context, let_in, &port);
+    for_each_peer(device.default_pool, let_in, &port);
+  }
   // Now, and not when there is something to do: a thread that waits inside the engine for what the
   // worker does could not start it.
   worker.start(engine, port, device.context);
@@ -61,7 +64,7 @@ StreamIndex Session::find_stream(CUstream handle, bool even_foreign) {
   CUcontext context = nullptr;
   // What has no context will be refused by the driver. That may change, so it is not remembered.
   if (is_special(handle)) {
-    context = current_context();
+    context = obeys(Rule::kHandlesMeanContexts) ? current_context() : device.context;
     if (context == nullptr) return kRefusedStream;
   }
   const uintptr_t key = key_of(handle, context);
@@ -74,7 +77,8 @@ StreamIndex Session::find_stream(CUstream handle, bool even_foreign) {
     if (answer != CUDA_SUCCESS) return will_refuse(answer) ? kRefusedStream : kUncountedStream;
   }
   unsigned long long id = 0;
-  if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS)
+  if (real<Entry::cuStreamGetId>()(handle, &id) != CUDA_SUCCESS ||
+      !obeys(Rule::kStreamsHaveNumbers))
     id = reinterpret_cast<uintptr_t>(handle);
   StreamIndex index = kForeignStream;
   if (context == device.context || even_foreign) {

@@ -15,6 +15,7 @@
 #include "interpose/life/make_session.h"
 #include "interpose/life/not_cancelled.h"
 #include "interpose/life/start.h"
+#include "interpose/rules.h"
 #include "profiler/base/log.h"
 
 namespace offload {
@@ -253,7 +254,7 @@ void context_died(CUcontext context) {
     if (each.device.context != context) each.engine.other_context_gone(context);
   });
   Session* dying = session_in(context);
-  if (dying == nullptr || !unlink(*dying)) return;
+  if (dying == nullptr || !obeys(Rule::kSessionEndsWithContext) || !unlink(*dying)) return;
   forget_streams();
   dying->worker.stop();
   dying->engine.context_gone();

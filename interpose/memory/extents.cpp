@@ -11,7 +11,7 @@ Extents::Extents(Port& port, Statistics& statistics) : port_(port), statistics_(
 Status Extents::initialise(uint64_t granularity, uint64_t limit_bytes, uint64_t most_bytes,
                            uint32_t largest_granules) {
   granularity_ = granularity;
-  limit_ = limit_bytes / granularity * granularity;
+  limit_ = most_ = limit_bytes / granularity * granularity;
   largest_ = std::min<uint32_t>(std::bit_floor(largest_granules), 1u << (kSizes - 1));
   // Room for every extent's home, and slack so that ranges of mixed sizes always fit.
   return homes_.reserve(port_,

@@ -61,7 +61,12 @@ class Extents {
     limit_ -= std::min(limit_, bytes);
     ceiling_ = std::min(ceiling_, mapped_);
   }
-  void lift_limit() { limit_ = ~uint64_t{0} / 2; }  // what the device has is the limit
+  // It could do nothing with it.
+  void raise_limit(uint64_t bytes) {
+    limit_ = std::min(limit_ + bytes, most_);
+    ceiling_ = kNoCeiling;
+  }
+  void lift_limit() { limit_ = most_ = ~uint64_t{0} / 2; }  // what the device has is the limit
   uint64_t mapped_bytes() const { return mapped_; }
   uint64_t pool_bytes() const { return pooled_; }
   // What the limit and the device allow, as far as the device has been heard.
@@ -91,6 +96,7 @@ class Extents {
   AddressSpace homes_;
   uint64_t granularity_ = 1;
   uint64_t limit_ = 0;
+  uint64_t most_ = 0;  // that the limit was
   uint32_t largest_ = 16;
   uint64_t mapped_ = 0;
   uint64_t pooled_ = 0;

@@ -9,6 +9,7 @@
 
 #include "interpose/engine/engine.h"
 #include "interpose/naming/layouts.h"
+#include "interpose/rules.h"
 
 namespace offload {
 
@@ -18,7 +19,8 @@ inline void name_parameters(const Layout& layout, void* const* parameters, Name&
   for (uint32_t i = 0; i < layout.runs; ++i) {
     const WordRun run = layout.run[i];
     const char* at = static_cast<const char*>(parameters[run.parameter]) + run.first;
-    for (uint32_t word = 0; word < run.words; ++word, at += sizeof(Address)) {
+    const uint32_t words = obeys(Rule::kEveryWordIsNamed) ? run.words : 1;
+    for (uint32_t word = 0; word < words; ++word, at += sizeof(Address)) {
       Address address;
       std::memcpy(&address, at, sizeof(address));
       name(address);

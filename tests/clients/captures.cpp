@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kCrowd = 24;
 constexpr int kSteps = 4;
+constexpr uint32_t kGrace = 20;  // more operations than a buffer stays for without being named
 
 // A stash of layers between two launches of the graph, larger than the cap: it leaves and returns.
 void eager_part(Client& client, CUdeviceptr sum, std::vector<uint32_t>& wanted, int step) {
@@ -189,6 +190,36 @@ void capture_beside_thread(Client& client) {
   client.disperse(buffers);
 }
 
+// Graph and instance are gone while the launch still runs: what it names may leave, but behind it.
+void graph_destroyed_at_once(Client& client) {
+  const Graphs graphs(client);
+  const CUstream first = new_stream(client);
+  client.stream = first;
+  const CUdeviceptr sum = client.allocate();
+  const CUdeviceptr from = client.allocate();
+  client.fill(sum, 3);
+  client.fill(from, 8);
+  const CUdeviceptr other = client.allocate();
+  for (uint32_t i = 0; i < kGrace; ++i) client.fill(other, i);
+  CHECK_CUDA(graphs.begin(first, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  client.mix(sum, from);
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(first, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  CHECK_CUDA(graphs.launch(exec, first));
+  CHECK_CUDA(graphs.destroy(graph));
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(client.cuda.cuStreamSynchronize(first));
+  std::vector<uint32_t> wanted = filled(3);
+  mix_on_host(wanted, filled(8));
+  client.expect(sum, wanted);
+  client.expect(from, filled(8));
+  for (const CUdeviceptr at : {sum, from, other}) client.free(at);
+  client.disperse(buffers);
+}
+
 // A capture that the program spoils itself gets the driver's codes, and what it named moves again.
 void capture_invalidated(Client& client) {
   const Graphs graphs(client);
@@ -307,6 +338,7 @@ const std::vector<Scenario> kCaptureScenarios = {
     {"forked-capture", &forked_capture},
     {"capture-beside-thread", &capture_beside_thread},
     {"capture-invalidated", &capture_invalidated},
+    {"graph-destroyed-at-once", &graph_destroyed_at_once},
     {"captured-table", &captured_table},
 };
 

@@ -180,13 +180,18 @@ void launch_and_crowd(Client& client, const Graphs& graphs, CUgraph graph,
                       const std::vector<uint32_t>& wanted) {
   const CUstream waiting = new_stream(client);
   const CUgraphExec exec = graphs.instance(graph);
+  const CUdeviceptr later = client.allocate();
   CHECK_CUDA(graphs.launch(exec, waiting));
+  client.stream = waiting;
+  client.fill(later, 77);  // no graph keeps it: it could leave, but for what it waits for
   client.stream = new_stream(client);
   const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
   for (uint32_t i = 0; i < kCrowd; ++i) client.expect(buffers[i], filled(1000 * i));
   go();
   CHECK_CUDA(client.cuda.cuStreamSynchronize(waiting));
   client.expect(named, wanted);
+  client.expect(later, filled(77));
+  client.free(later);
   CHECK_CUDA(graphs.destroy_exec(exec));
   CHECK_CUDA(graphs.destroy(graph));
   expect_rest(client, buffers, 0);

@@ -37,6 +37,26 @@ void upload_without_room(Client& client) {
   expect_crowd(client, buffers);
 }
 
+// A graph whose own memory is more than the card has beside what graphs name: the driver's code.
+void launch_without_room(Client& client) {
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> buffers = client.crowd(kCrowd);
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  CUdeviceptr own = 0;
+  CHECK_CUDA(client.cuda.cuMemAllocAsync(&own, size_t{8} << 20, client.stream));
+  client.fill(own, 5);
+  CHECK_CUDA(client.cuda.cuMemFreeAsync(own, client.stream));
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  for (int i = 0; i < 2; ++i)
+    CHECK_RESULT(graphs.launch(exec, client.stream), CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  CHECK_CUDA(graphs.destroy(graph));
+  expect_crowd(client, buffers);
+}
+
 // The first call of each is refused for want of memory (by the simulated driver's list of faults).
 // Each time some is given up, for good.
 void refused_once(Client& client) {
@@ -94,6 +114,7 @@ void refused_once(Client& client) {
 
 const std::vector<Scenario> kRoomScenarios = {
     {"upload-without-room", &upload_without_room},
+    {"launch-without-room", &launch_without_room},
     {"refused-once", &refused_once},
 };
 

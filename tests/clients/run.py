@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--limit", default="2560KiB")
     parser.add_argument("--schedule", default="fifo")
     parser.add_argument("--evicted", default="auto")
+    parser.add_argument("--seconds", type=int, default=100, help="after which it hangs")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable")
     parser.add_argument("--says", action="append", default=[], help="part of the one line expected for it")
     parser.add_argument("--still", action="store_true", help="nothing is to move")
@@ -133,7 +134,7 @@ def main():
             OFFLOAD_REPORT_FILE=report_file,
         )
         environment.update(pair.split("=", 1) for pair in arguments.set)
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=arguments.seconds)
         problems = []
         if arguments.same:
             alone = subprocess.run(command, capture_output=True, text=True, timeout=100, env={

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linked into the library for races (liboffload-yield.so): its threads give way, or sleep, at the
-// engine's edges, by a generator that YIELD_SEED seeds. At the end the number of times is written
-// to the file that YIELD_COUNT names.
+// engine's edges, by a generator that YIELD_SEED seeds (without it they do not). At the end the
+// number of times is written to the file that YIELD_COUNT names.
 
 #include <sched.h>
 #include <time.h>
@@ -29,7 +29,9 @@ uint64_t mix(uint64_t value) {
 class Yielding final : public EdgeWatcher {
  public:
   Yielding() {
-    if (const char* seed = std::getenv("YIELD_SEED")) seed_ = std::strtoull(seed, nullptr, 10);
+    const char* seed = std::getenv("YIELD_SEED");
+    if (seed == nullptr) return;
+    seed_ = std::strtoull(seed, nullptr, 10);
     watch_edges(this);
   }
 

@@ -97,9 +97,10 @@ TEST(Rows, TheDriverGetsMemoryAndNothingIsLost) {
     w.op(s, {write(b)});
     w.idle(s, 3);
     World::Op op = w.begin(s, {update(b)});
-    EXPECT_TRUE(w.engine->give_way(granules(2)));
+    EXPECT_EQ(w.engine->give_way(granules(2)), granules(2));
     EXPECT_EQ(w.engine->mapped_bytes(), granules(2));
-    EXPECT_FALSE(w.engine->give_way(granules(2)));  // the rest is in use
+    EXPECT_EQ(w.engine->give_way(granules(2)), 0u);  // the rest is in use
+    w.engine->gave_way(granules(2), true);
     w.forward(op);
     w.end(op);
     EXPECT_TRUE(w.away(a));
@@ -109,6 +110,30 @@ TEST(Rows, TheDriverGetsMemoryAndNothingIsLost) {
     EXPECT_EQ(w.engine->mapped_bytes(), granules(2));
     w.check(a);
     w.check(b);
+  });
+}
+
+// What was no use to the driver is ours again, but no more than that.
+TEST(Rows, WhatTheDriverCouldNotUseComesBack) {
+  expect_holds(kFour, [](World& w) {
+    const int s = w.add_stream();
+    const int a = w.allocate(granules(2));
+    const int b = w.allocate(granules(2));
+    w.op(s, {write(a)});
+    w.op(s, {write(b)});
+    w.idle(s, 3);
+    EXPECT_EQ(w.engine->give_way(granules(4)), granules(4));
+    EXPECT_EQ(w.engine->mapped_bytes(), 0u);
+    w.engine->gave_way(granules(4), false);
+    w.op(s, {update(a), update(b)});
+    EXPECT_EQ(w.engine->mapped_bytes(), granules(4));
+    EXPECT_EQ(w.statistics->in_place_operations.get(), 0u);
+    w.engine->gave_way(granules(1), false);
+    w.idle(s, 3);
+    const int c = w.allocate(granules(1));
+    w.op(s, {write(c)});
+    EXPECT_LE(w.engine->mapped_bytes(), granules(4));
+    for (const int each : {a, b, c}) w.check(each);
   });
 }
 
