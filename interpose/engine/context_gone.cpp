@@ -7,10 +7,10 @@ namespace offload {
 
 // The context is gone, and with it streams, events and all that was queued. Physical memory and
 // mappings are the process's and must be given back by hand.
-void Engine::context_gone() {
+bool Engine::context_gone() {
   Lock lock(mutex_);
   streams_.forget_all();
-  transfers_.forget_all();
+  const bool counted = !transfers_.forget_all();
   leaving_.clear();
   while (!live_.empty()) free_buffer(*live_.back(), Fence(), lock);
   while (!freed_held_.empty()) {
@@ -56,6 +56,7 @@ void Engine::context_gone() {
     return true;
   });
   slots_.end(&growth);
+  return counted;
 }
 
 bool Engine::follows_streams_of(void* context) {

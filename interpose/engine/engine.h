@@ -155,7 +155,8 @@ class Engine {
   void stop_worker();  // makes wait_for_work return at once from now on
 
   // The context died with everything in it. Forgets streams and events; gives all memory back.
-  void context_gone();
+  // False: copies were under way, and are not counted.
+  bool context_gone();
 
   // Tells the statistics what has completed meanwhile; for the report.
   void collect();

@@ -46,8 +46,13 @@ void Transfers::collect() {
   }
 }
 
-void Transfers::forget_all() {
-  for (OwnDeque<Pending>& lane : pending_) lane.clear();
+bool Transfers::forget_all() {
+  bool any = false;
+  for (OwnDeque<Pending>& lane : pending_) {
+    any = any || !lane.empty();
+    lane.clear();
+  }
+  return any;
 }
 
 }  // namespace offload

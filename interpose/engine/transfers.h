@@ -35,7 +35,7 @@ class Transfers {
   Event begin(Lane lane);
   void end(Lane lane, Event begin, const Buffer& buffer, uint64_t bytes);
   void collect();
-  void forget_all();
+  bool forget_all();  // whether there was any
 
  private:
   struct Pending {

@@ -36,6 +36,7 @@ class WorkersPaused {
       if (!is_of_concern(each, dying)) return;
       if (each.device.context != dying) each.engine.other_context_ends(dying);
       each.worker.pause();
+      each.engine.collect();  // while its events can be asked
       paused_.push_back(&each);
     });
   }

@@ -132,6 +132,7 @@ Worker::Counted stop_all() {
   for (Session* each = last_session(); each != nullptr; each = each->earlier) {
     if (!is_at_work(*each) || context_lost()) {
       each->worker.stop();
+      if (each->worker.has_ended_uncounted()) least = std::max(least, Worker::Counted::kSome);
     } else {
       least = std::max(least, count_the_rest(*each));
     }
@@ -146,10 +147,11 @@ void end_of_sessions() {
   const Worker::Counted counted = stop_all();
   // Whoever comes after us would wait for ever.
   if (counted == Worker::Counted::kNever) forward_from_now_on();
-  write_summary(last,
-                counted == Worker::Counted::kNever  ? "the program ended in the middle of a call"
-                : counted == Worker::Counted::kSome ? "copies were under way when the program ended"
-                                                    : "");
+  write_summary(last, counted == Worker::Counted::kNever
+                          ? "the program ended in the middle of a call"
+                      : counted == Worker::Counted::kSome
+                          ? "copies were under way when the program, or a context of its, ended"
+                          : "");
 }
 
 // Whether the parent has this library, too. Unreadable: no.

@@ -257,7 +257,7 @@ void context_died(CUcontext context) {
   if (dying == nullptr || !obeys(Rule::kSessionEndsWithContext) || !unlink(*dying)) return;
   forget_streams();
   dying->worker.stop();
-  dying->engine.context_gone();
+  if (!dying->engine.context_gone()) dying->worker.ended_uncounted();
   dying->native_memory.forget();
   dying->port.give_back_addresses();
 }

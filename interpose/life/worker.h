@@ -36,6 +36,11 @@ class Worker {
     kNever,  // it did not come to it within a second
   };
   Counted stop_and_count();
+  // Its session ended with its context, and copies were under way.
+  void ended_uncounted() { counted_.store(Counted::kSome, std::memory_order_release); }
+  bool has_ended_uncounted() const {
+    return counted_.load(std::memory_order_acquire) == Counted::kSome;
+  }
 
  private:
   static void* run(void* self);

@@ -82,7 +82,10 @@ SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
   if (mapping == nullptr) mapping = find_block(address, MemoryKind::kGraph);
   if (mapping == nullptr) mapping = find_block(address, MemoryKind::kManaged);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (int device = 0; device < simgpu::options().devices; ++device) {
+  // Of memory from a pool the reference says that there is no implicit synchronisation: the caller
+  // has made sure that nobody uses it any more.
+  for (int device = 0; mapping->kind != MemoryKind::kPool && device < simgpu::options().devices;
+       ++device) {
     if (mapping->device < 0 || mapping->device == device)
       wait_for_device(call, device, "cuMemFree");
   }

@@ -15,10 +15,10 @@ using Side = CopyRequest::Side;
 
 bool find_place(Side side, const Extent& extent, When when, Place* place) {
   const Mapping* mapping = address_space().find(place->address);
+  const size_t span =
+      (extent.depth - 1) * place->slice + (extent.height - 1) * place->pitch + extent.width;
   place->pageable = mapping == nullptr;
   if (mapping == nullptr) {
-    const size_t span =
-        (extent.depth - 1) * place->slice + (extent.height - 1) * place->pitch + extent.width;
     if (when == When::kInGraph && side != Side::kHost &&
         graph_memory::holds(place->address, span)) {
       place->pageable = false;
@@ -28,13 +28,8 @@ bool find_place(Side side, const Extent& extent, When when, Place* place) {
   }
   // The device address of host memory is its host address.
   if (side == Side::kHost && mapping->device >= 0) return false;
-  for (size_t z = 0; z < extent.depth; ++z) {
-    for (size_t y = 0; y < extent.height; ++y) {
-      const uintptr_t row = place->address + z * place->slice + y * place->pitch;
-      if (!address_space().is_one_range(row, extent.width)) return false;
-    }
-  }
-  return true;
+  // No row may lie in the next allocation.
+  return address_space().is_one_range(place->address, span);
 }
 
 bool side_of(CUmemorytype type, const void* host, CUdeviceptr device, Side* side, uintptr_t* base) {

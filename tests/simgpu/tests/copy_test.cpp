@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills: what they move, what they refuse, when they return.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/simgpu/tests/support/gpu.h"
@@ -163,6 +164,13 @@ TEST(Copy, RowsAndPlanes) {
     EXPECT_EQ(cuMemcpy2D(&rows), CUDA_ERROR_INVALID_VALUE);
     rows.dstPitch = pitch;
     rows.Height = 7;  // one row too many
+    EXPECT_EQ(cuMemcpy2D(&rows), CUDA_ERROR_INVALID_VALUE);
+    CUdeviceptr other = 0;
+    CU(cuMemAlloc(&other, 4096));
+    rows.dstDevice = std::min(p, other);
+    rows.dstPitch = std::max(p, other) - rows.dstDevice;  // the second row in another allocation
+    rows.dstY = 0;
+    rows.Height = 2;
     EXPECT_EQ(cuMemcpy2D(&rows), CUDA_ERROR_INVALID_VALUE);
     // Back as a plane of a cube: a block of 2 planes, 2 rows.
     uint32_t cube[2][4][10];

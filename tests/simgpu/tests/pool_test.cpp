@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream-ordered allocation.
+#include <atomic>
 #include <thread>
 
 #include "tests/simgpu/tests/support/gpu.h"
@@ -37,6 +38,25 @@ class PoolTest : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Schedules, PoolTest, testing::Values("fifo", "late", "random:3"));
+
+// CUDA Driver API reference, "Memory Management", cuMemFree: of memory that was allocated in stream
+// order "no implicit synchronization".
+TEST_P(PoolTest, CuMemFreeDoesNotWait) {
+  EXPECT_CLEAN(run([] {
+    const Gpu gpu;
+    const CUstream stream = new_stream();
+    const CUdeviceptr p = allocate_async(kBytes, stream);
+    CU(cuStreamSynchronize(stream));
+    static std::atomic<bool> freed{false};
+    const CUhostFn until_freed = [](void*) {
+      while (!freed.load()) std::this_thread::yield();
+    };
+    CU(cuLaunchHostFunc(stream, until_freed, nullptr));
+    CU(cuMemFree(p));
+    freed = true;
+    CU(cuStreamSynchronize(stream));
+  }));
+}
 
 // CUDA Programming Guide, "Stream Ordered Memory Allocator": memory freed in a stream can be
 // used again by what follows in that stream.

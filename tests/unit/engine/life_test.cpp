@@ -168,6 +168,24 @@ TEST(Retire, NoBufferIsForgottenWhileOthersFree) {
   }
 }
 
+// What had happened by then is counted; what had not is said not to be.
+TEST(ContextGone, CopiesThatAreNotCountedAreKnown) {
+  for (const bool collected : {true, false}) {
+    const auto schedule = make_schedule("eager");
+    World w({.device_granules = 2}, *schedule);
+    const int s = w.add_stream();
+    const int a = w.allocate(granules(2));
+    w.op(s, {write(a)});
+    w.idle(s, 3);
+    const int b = w.allocate(granules(2));
+    w.op(s, {write(b)});
+    w.run_all();
+    if (collected) w.engine->collect();
+    EXPECT_EQ(w.lose_context(), collected);
+    EXPECT_EQ(w.statistics->copies_out.get(), collected ? 1u : 0u);
+  }
+}
+
 TEST(ContextGone, AllMemoryIsGivenBackAndANewContextWorks) {
   for (const EvictedShows shows : {EvictedShows::kHostCopy, EvictedShows::kNothing}) {
     for (const char* name : {"eager", "users", "needed", "random:3"}) {

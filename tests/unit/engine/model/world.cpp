@@ -353,13 +353,14 @@ void World::copy_table(int stream_number, int table, const std::vector<int>& nam
   end(copy);
 }
 
-void World::lose_context() {
+bool World::lose_context() {
   device.forget_work();
   port.context_lost = true;
-  engine->context_gone();
+  const bool counted = engine->context_gone();
   device.memory().lose_pinned();
   for (Tensor& each : tensors_) each.live = false;
   for (Stream& each : streams_) each.live = false;
+  return counted;
 }
 
 void World::lose_other_context(uintptr_t context) {

@@ -133,7 +133,7 @@ class World {
   void forward(Launch& launch);
   void destroy_graph(int graph);
   // The context is destroyed with all that was queued; every tensor is gone.
-  void lose_context();
+  bool lose_context();  // as Engine::context_gone()
   // A context other than the device's own is destroyed; its work must be done.
   void lose_other_context(uintptr_t context);
   void set_flag(int flag) { device.set_flag(flag); }
