@@ -275,7 +275,7 @@ class Engine {
   void describe_shortage(uint32_t granules, bool for_restore);
   unsigned long long in_granules(uint64_t bytes) const { return bytes / config_.granularity; }
   bool reshape(uint32_t granules, bool may_wait, Lock& lock);
-  bool destroy_pooled(bool may_wait, Lock& lock);
+  uint64_t destroy_pooled(bool may_wait, Lock& lock);
   bool finished_with(Extent& extent);
   bool unshow(Extent* extent, Lock& lock);
   Extent* take_pooled(uint32_t granules);

@@ -9,17 +9,20 @@ namespace offload {
 // What the calling thread has pinned stays where it is, so an operation may ask in its midst.
 uint64_t Engine::give_way(uint64_t bytes) {
   Lock lock(mutex_);
-  const uint64_t before = extents_.mapped_bytes();
-  const auto given = [&] { return before - std::min(before, extents_.mapped_bytes()); };
-  while (given() < bytes) {
-    if (extents_.pool_bytes() != 0 && destroy_pooled(true, lock)) continue;
+  uint64_t given = 0;
+  while (given < bytes) {
+    if (extents_.pool_bytes() != 0) {
+      const uint64_t destroyed = destroy_pooled(true, lock);
+      extents_.lower_limit(destroyed);
+      given += destroyed;
+      if (destroyed != 0) continue;
+    }
     if (reclaim_parked(nullptr) || reclaim_empty_slab() || hand_over_oldest(false)) continue;
-    if (evict_at_least(bytes - given(), false, false) != 0 || pin_lacking(lock)) continue;
-    if (evict_at_least(bytes - given(), true, false) != 0 || pin_lacking(lock)) continue;
+    if (evict_at_least(bytes - given, false, false) != 0 || pin_lacking(lock)) continue;
+    if (evict_at_least(bytes - given, true, false) != 0 || pin_lacking(lock)) continue;
     break;
   }
-  if (given() != 0) extents_.lower_limit(given());
-  return given();
+  return given;
 }
 
 void Engine::gave_way(uint64_t bytes, bool helped) {

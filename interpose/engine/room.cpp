@@ -251,26 +251,30 @@ bool Engine::reshape(uint32_t granules, bool may_wait, Lock& lock) {
   return true;
 }
 
-// One extent of the pool is given back to the driver. False: there is none that could be.
-bool Engine::destroy_pooled(bool may_wait, Lock& lock) {
+// One extent of the pool is given back to the driver. Its bytes; 0: there is none that could be.
+uint64_t Engine::destroy_pooled(bool may_wait, Lock& lock) {
+  const auto given_back = [&](Extent* extent) {
+    const uint64_t bytes = extents_.bytes_of(*extent);
+    return destroy(extent, lock) ? bytes : 0;
+  };
   Extent* extent = extents_.find([&](Extent& candidate) {
     return candidate.shown_elsewhere == 0 && finished_with(candidate);
   });
   if (extent != nullptr) {
     extents_.take(extent);
-    return destroy(extent, lock);
+    return given_back(extent);
   }
-  if (!may_wait || streams_.external_wait_pending()) return false;
+  if (!may_wait || streams_.external_wait_pending()) return 0;
   extent = extents_.find([](const Extent&) { return true; });
-  if (extent == nullptr) return false;
+  if (extent == nullptr) return 0;
   extents_.take(extent);
   wait_on_host(extent->fence, HostWait::resizing, lock);
   wait_on_host(extent->read_by, HostWait::resizing, lock);
   if (!unshow(extent, lock)) {
     put_back(extent, extent->fence);
-    return false;
+    return 0;
   }
-  return destroy(extent, lock);
+  return given_back(extent);
 }
 
 // Whether all that the GPU was given to do with the extent is done.

@@ -10,8 +10,8 @@
 namespace offload {
 
 // Gives some of what we hold on the current context's device (or on `device`) back to the driver,
-// more at each attempt, beginning with 0. What was given; 0: there is nothing to give, it would not
-// help, or it has been tried often enough. Then whether it helped: what did not is ours again.
+// twice as much at each attempt, from 0 on. What was given; 0: there is nothing more to give, or it
+// would not help. Then whether it helped: what did not is ours again.
 inline constexpr CUdevice kCurrentDevice = -1;
 uint64_t give_way(uint64_t asked_bytes, int attempt, CUdevice device = kCurrentDevice);
 void gave_way(uint64_t bytes, bool helped, CUdevice device = kCurrentDevice);
@@ -31,7 +31,7 @@ inline CUresult with_device_memory(uint64_t asked_bytes, Call&& call,
     given += more;
     result = call();
   }
-  if (given != 0) gave_way(given, result != CUDA_ERROR_OUT_OF_MEMORY, device);
+  if (given != 0) gave_way(given, result == CUDA_SUCCESS, device);
   return result;
 }
 

@@ -11,7 +11,7 @@ namespace offload {
 
 uint64_t give_way(uint64_t asked_bytes, int attempt, CUdevice device) {
   constexpr uint64_t kFirstGranules = 16;
-  constexpr int kAttempts = 5;  // from 32 MiB to 1 GiB in all, at 2 MiB a granule
+  constexpr int kAttempts = 24;  // until there is nothing more, that is
   if (attempt >= kAttempts ||
       (device == kCurrentDevice && real<Entry::cuCtxGetDevice>()(&device) != CUDA_SUCCESS))
     return 0;

@@ -30,12 +30,14 @@ void launched_by_device(unsigned long long flags) {
 }
 
 // What a graph allocates is the driver's, and what graphs name stays where it is.
-CUresult launched(CUresult result) {
+CUresult said_if_refused(CUresult result) {
   static constinit std::atomic<bool> said{false};
   if (result == CUDA_ERROR_OUT_OF_MEMORY && !said.exchange(true, std::memory_order_relaxed)) {
     log_warn(
-        "out of memory: the launch of a graph needs more GPU memory than the driver has, even with "
-        "what liboffload could give up: what graphs name cannot leave; a smaller batch or fewer "
+        "out of memory: a graph needs more GPU memory than the driver has, with all that "
+        "liboffload "
+        "could give up: what graphs name cannot leave, nor what is in use; a smaller batch or "
+        "fewer "
         "graphs avoid it");
   }
   return result;
@@ -95,7 +97,8 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
   for (const TableCopy& copy : copies) {
     if (!operation.recording()) operation.table_copied(copy);
   }
-  return operation.end(launched(with_device_memory(0, [&] { return real<E>()(exec, stream); })));
+  return operation.end(
+      said_if_refused(with_device_memory(0, [&] { return real<E>()(exec, stream); })));
 }
 
 template <Entry E, typename... Arguments>

@@ -150,7 +150,7 @@ void end_of_sessions() {
   write_summary(last, counted == Worker::Counted::kNever
                           ? "the program ended in the middle of a call"
                       : counted == Worker::Counted::kSome
-                          ? "copies were under way when the program, or a context of its, ended"
+                          ? "copies were under way when the program, or a context of its own, ended"
                           : "");
 }
 

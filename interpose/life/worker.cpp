@@ -66,11 +66,11 @@ void Worker::count() {
 // True if something was done.
 bool Worker::round() {
   const std::lock_guard<std::mutex> lock(in_round_);
-  return !paused_.load(std::memory_order_acquire) && engine_->worker_step();
+  return paused_.load(std::memory_order_acquire) == 0 && engine_->worker_step();
 }
 
 void Worker::pause() {
-  paused_.store(true, std::memory_order_release);
+  paused_.fetch_add(1, std::memory_order_release);
   const std::lock_guard<std::mutex> lock(in_round_);
 }
 

@@ -22,9 +22,10 @@ class Worker {
   bool started() const { return started_.load(std::memory_order_relaxed); }
   // Once; later calls do nothing.
   void start(Engine& engine, DriverPort& port, CUcontext context);
-  // Between the two it makes no call of the driver; pause() waits for the one under way.
+  // Between the two it makes no call of the driver; pause() waits for the one under way. Several
+  // threads may have paused it.
   void pause();
-  void resume() { paused_.store(false, std::memory_order_release); }
+  void resume() { paused_.fetch_sub(1, std::memory_order_release); }
   // Waits for it to end, a second at the most.
   void stop();
   // As stop(), and before it ends the worker tells the statistics what has completed, for which it
@@ -50,7 +51,7 @@ class Worker {
   std::atomic<bool> started_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> counting_{false};
-  std::atomic<bool> paused_{false};
+  std::atomic<int> paused_{0};  // by so many
   std::mutex in_round_;
   std::atomic<Counted> counted_{Counted::kNever};
   Engine* engine_ = nullptr;

@@ -57,6 +57,36 @@ void launch_without_room(Client& client) {
   expect_crowd(client, buffers);
 }
 
+// More in one go than is given up at first, and most of what there is.
+void graph_of_much_memory(Client& client) {
+  constexpr size_t kEach = size_t{1} << 20;
+  constexpr uint32_t kEachWords = kEach / sizeof(uint32_t);
+  constexpr uint32_t kCount = 52;
+  const Graphs graphs(client);
+  client.stream = new_stream(client);
+  std::vector<CUdeviceptr> buffers;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    buffers.push_back(client.allocate(kEach));
+    client.fill(buffers.back(), i, kEachWords);
+  }
+  CHECK_CUDA(graphs.begin(client.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  CUdeviceptr own = 0;
+  CHECK_CUDA(client.cuda.cuMemAllocAsync(&own, 48 * kEach, client.stream));
+  client.fill(own, 5);
+  CHECK_CUDA(client.cuda.cuMemFreeAsync(own, client.stream));
+  CUgraph graph = nullptr;
+  CHECK_CUDA(graphs.end(client.stream, &graph));
+  const CUgraphExec exec = graphs.instance(graph);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_CUDA(graphs.launch(exec, client.stream));
+    for (uint32_t each = 0; each < kCount; ++each)
+      CHECK(client.read(buffers[each], kEachWords) == filled(each, kEachWords));
+  }
+  CHECK_CUDA(graphs.destroy_exec(exec));
+  CHECK_CUDA(graphs.destroy(graph));
+  client.disperse(buffers);
+}
+
 // The first call of each is refused for want of memory (by the simulated driver's list of faults).
 // Each time some is given up, for good.
 void refused_once(Client& client) {
@@ -115,6 +145,7 @@ void refused_once(Client& client) {
 const std::vector<Scenario> kRoomScenarios = {
     {"upload-without-room", &upload_without_room},
     {"launch-without-room", &launch_without_room},
+    {"graph-of-much-memory", &graph_of_much_memory},
     {"refused-once", &refused_once},
 };
 

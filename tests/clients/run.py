@@ -70,7 +70,8 @@ EXPECTED = {
     },
     "refused-once": {
         "environment": {"SIMGPU_FAULTS": ",".join(f"{name}:1=2" for name in REFUSED_ONCE)},
-        "report": {"given_way_bytes": len(REFUSED_ONCE) << 20},
+        # What cuModuleGetGlobal got did not help: there is no such variable.
+        "report": {"given_way_bytes": (len(REFUSED_ONCE) - 1) << 20},
     },
     # What had been counted when the signal came is not known.
     "exit-in-handler": {"moves": None},
