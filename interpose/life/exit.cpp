@@ -147,7 +147,9 @@ void end_of_sessions() {
   const Worker::Counted counted = stop_all();
   // Whoever comes after us would wait for ever.
   if (counted == Worker::Counted::kNever) forward_from_now_on();
-  write_summary(last, counted == Worker::Counted::kNever
+  const bool lost = context_lost() && lost_to() != CUDA_ERROR_DEINITIALIZED;
+  write_summary(last, lost ? "the context was lost, and what moved just before may not be counted"
+                      : counted == Worker::Counted::kNever
                           ? "the program ended in the middle of a call"
                       : counted == Worker::Counted::kSome
                           ? "copies were under way when the program, or a context of its own, ended"
