@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "interpose/engine/engine.h"
@@ -66,17 +67,25 @@ bool Engine::follows_streams_of(void* context) {
 
 void Engine::other_context_ends(void* context) {
   Lock lock(mutex_);
+  std::erase(forgotten_, context);  // the driver did not destroy it then
   if (!streams_.has_met(context) || streams_.external_wait_pending()) return;
   Fence fence;
+  bool all_seen = true;
   for (StreamIndex stream = 2; stream < streams_.count(); ++stream) {
-    if (streams_.native(stream).context == context) fence.add(streams_.now(stream));
+    if (streams_.native(stream).context != context) continue;
+    fence.add(streams_.now(stream));
+    all_seen = all_seen && !streams_.per_thread(stream);  // of those only their threads know all
   }
   wait_on_host(std::move(fence), HostWait::synchronous_free, lock);
+  if (!all_seen || streams_.external_wait_pending()) return;
+  // Before the driver destroys it: then another thread may at once make one that has its handle.
+  streams_.forget_streams(context);
+  forgotten_.push_back(context);
 }
 
 void Engine::other_context_gone(void* context) {
   const Lock lock(mutex_);
-  streams_.forget(context);
+  if (std::erase(forgotten_, context) == 0) streams_.forget(context);
   if (waiting_.load(std::memory_order_relaxed) != 0) changed_.notify_all();
 }
 

@@ -407,6 +407,7 @@ class Engine {
   OwnVector<Buffer*> live_;  // movable buffers
   Buffer* recycled_ = nullptr;
   OwnVector<Buffer*> freed_held_;  // kHeld
+  OwnVector<void*> forgotten_;     // contexts that are being destroyed
   OwnDeque<PieceJob> leaving_;     // EVG pieces by age of their eviction
   OwnDeque<PieceJob> piece_jobs_;
   OwnDeque<AddressJob*> address_jobs_;

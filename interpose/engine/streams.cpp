@@ -450,6 +450,10 @@ bool Streams::has_met(void* context) const {
 
 void Streams::forget(void* context) {
   std::erase_if(earlier_, [context](const auto& each) { return each.second == context; });
+  forget_streams(context);
+}
+
+void Streams::forget_streams(void* context) {
   if (!has_met(context)) return;
   for (StreamIndex i = 2; i < count_; ++i) {
     if (state(i).native.context == context) forget_stream(state(i));

@@ -158,6 +158,7 @@ class Streams {
   bool asks_of(void* context) const;  // or an event of it is asked
   // The same for another context whose streams are followed.
   void forget(void* context);
+  void forget_streams(void* context);  // but not of the early waits
 
  private:
   friend class EngineTest;

@@ -34,7 +34,10 @@ class WorkersPaused {
     if (dying == nullptr) return;
     for_each_session([this, dying](Session& each) {
       if (!is_of_concern(each, dying)) return;
-      if (each.device.context != dying) each.engine.other_context_ends(dying);
+      if (each.device.context != dying) {
+        each.engine.other_context_ends(dying);
+        forget_streams();
+      }
       each.worker.pause();
       each.engine.collect();  // while its events can be asked
       paused_.push_back(&each);

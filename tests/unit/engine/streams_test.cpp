@@ -145,6 +145,24 @@ TEST(Streams, AContextGoesAndTheOtherStays) {
                {.seeds = 20, .orders = 20});
 }
 
+// Another thread makes a context that has the handle of one which is being destroyed.
+TEST(Streams, AContextWhoseHandleComesBackAtOnceIsAnother) {
+  expect_holds({.device_granules = 4}, [](World& w) {
+    const int own = w.add_stream();
+    const int a = w.allocate(granules(2));
+    const int b = w.allocate(granules(2));
+    w.op(own, {write(a), write(b)});
+    w.op(w.add_stream(false, 7), {update(a)});
+    const int other = w.replace_other_context(7, {update(a)});
+    w.idle(own, 20);
+    w.press(a);
+    const int c = w.allocate(granules(2));
+    w.op(own, {write(c)});
+    w.op(own, {update(a)});
+    w.op(other, {read(b)});
+  });
+}
+
 // More streams at once than there used to be room for.
 TEST(Streams, HundredsAtOnce) {
   Eager eager;

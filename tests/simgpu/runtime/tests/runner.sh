@@ -45,7 +45,7 @@ build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 mkdir -p "$build/simgpu/torch" "$build/torch-venv/bin"
 touch "$build"/simgpu/{libcuda.so.1,libcudart.so.13}
-expect 2 "make torch" env SIMGPU_BUILD="$build" "$runner" --torch -- true
+expect 77 "make torch" env SIMGPU_BUILD="$build" "$runner" --torch -- true
 touch "$build/simgpu/torch/libcublas.so.13"
 ln -s "$(command -v bash)" "$build/torch-venv/bin/python"
 # shellcheck disable=SC2016 # for the command to expand

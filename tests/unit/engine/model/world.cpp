@@ -363,7 +363,7 @@ bool World::lose_context() {
   return counted;
 }
 
-void World::lose_other_context(uintptr_t context) {
+void World::destroy_other_context(uintptr_t context) {
   engine->other_context_ends(reinterpret_cast<void*>(context));
   for (Stream& each : streams_) {
     if (each.native.context != reinterpret_cast<void*>(context)) continue;
@@ -371,7 +371,19 @@ void World::lose_other_context(uintptr_t context) {
     each.live = false;
   }
   port.destroy_events(reinterpret_cast<void*>(context));
+}
+
+void World::lose_other_context(uintptr_t context) {
+  destroy_other_context(context);
   engine->other_context_gone(reinterpret_cast<void*>(context));
+}
+
+int World::replace_other_context(uintptr_t context, const std::vector<Arg>& args) {
+  destroy_other_context(context);
+  const int stream = add_stream(false, context);
+  op(stream, args);
+  engine->other_context_gone(reinterpret_cast<void*>(context));
+  return stream;
 }
 
 void World::check(int index) {

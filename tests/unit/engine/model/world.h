@@ -136,6 +136,8 @@ class World {
   bool lose_context();  // as Engine::context_gone()
   // A context other than the device's own is destroyed; its work must be done.
   void lose_other_context(uintptr_t context);
+  // The same, and before the engine hears that it is gone another has its handle: a stream of that.
+  int replace_other_context(uintptr_t context, const std::vector<Arg>& args);
   void set_flag(int flag) { device.set_flag(flag); }
   // Reads a tensor back now.
   void check(int tensor);
@@ -232,6 +234,7 @@ class World {
   static inline bool tracing = false;  // says every call of the program, for a replay
 
  private:
+  void destroy_other_context(uintptr_t context);
   void say(const std::string& what) const;
   std::string describe(const std::vector<Arg>& args);
   Status allocate_inside(uint64_t bytes, StreamIndex index, Address* address);
