@@ -279,6 +279,11 @@ uint64_t DriverPort::now_nanoseconds() {
   return monotonic_ns();
 }
 
+bool DriverPort::is_mapped(Address at) {
+  const std::lock_guard lock(mappings_mutex_);
+  return mappings_.contains(at);
+}
+
 Status DriverPort::set_peer(CUdevice peer, bool may_access) {
   if (context_lost() || peer == device_.device) return Status::kOk;
   const OwnCall call(device_.context);
@@ -294,8 +299,10 @@ Status DriverPort::set_peer(CUdevice peer, bool may_access) {
       may_access ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
   Status status = Status::kOk;
   for (const auto& [at, mapping] : mapped) {
-    const Status one = status_of(real<Entry::cuMemSetAccess>()(at, mapping.bytes, &access, 1),
-                                 "cuMemSetAccess", "another device cannot reach that memory");
+    const CUresult result = real<Entry::cuMemSetAccess>()(at, mapping.bytes, &access, 1);
+    if (result != CUDA_SUCCESS && !is_mapped(at)) continue;  // not any more
+    const Status one =
+        status_of(result, "cuMemSetAccess", "another device cannot reach that memory");
     if (one != Status::kOk) status = one;
   }
   return status;

@@ -66,6 +66,7 @@ class DriverPort final : public Port {
   };
   CUstream stream_of(Lane lane) const { return lanes_[static_cast<int>(lane)]; }
   Status grant(Address at, const Mapping& mapping);
+  bool is_mapped(Address at);
 
   const Device device_;
   CUstream lanes_[2] = {};
