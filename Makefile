@@ -14,8 +14,8 @@ all: configure
 help:
 	@echo 'make             builds liboffload.so and the offload command into build/'
 	@echo 'make demo        trains a small GPT with room, without, and with liboffload (GPU=real: on the real GPU)'
-	@echo 'make test        runs the tests; make soak runs the long ones too, for two hours on two cores'
-	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch (40 minutes) likewise'
+	@echo 'make test        runs the tests; make soak runs the long ones too, for two and a half hours on two cores'
+	@echo 'make demo-torch  the same as demo with PyTorch; test-torch and soak-torch (an hour) likewise'
 	@echo 'make bench       measures, into build/bench.json; bench-torch under PyTorch, into build/bench-torch.json'
 	@echo 'make install     installs below PREFIX=$(PREFIX)'
 	@echo 'make lint, make format, make asan, make tsan, make fuzz, make clean: for who changes it'
@@ -47,7 +47,7 @@ test-torch: torch
 soak-torch: torch
 	@cd $(BUILD) && $(CTEST) -L torch
 
-# What a change must pass; the long runs are in soak: an hour of random programs, 40 minutes of the explorer, the gate's, races, faults.
+# What a change must pass; the long runs are in soak: an hour of random programs, an hour of the explorer, the gate's, races, faults.
 test: all
 	@cd $(BUILD) && $(CTEST) -LE soak
 

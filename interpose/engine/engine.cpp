@@ -176,8 +176,9 @@ void Engine::retire(const char* reason, ThreadPins& pins, bool say) {
       ++i;
     }
   }
-  if (away_bytes == 0 || port_.lost()) {
-    if (!say || port_.lost()) return;
+  if (port_.lost()) return;
+  if (away_bytes == 0) {
+    if (!say) return;
     log_warn("%s: from here on nothing is moved; what had been moved is back on the GPU", reason);
     return;
   }

@@ -35,10 +35,8 @@ CUresult said_if_refused(CUresult result) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY && !said.exchange(true, std::memory_order_relaxed)) {
     log_warn(
         "out of memory: a graph needs more GPU memory than the driver has, with all that "
-        "liboffload "
-        "could give up: what graphs name cannot leave, nor what is in use; a smaller batch or "
-        "fewer "
-        "graphs avoid it");
+        "liboffload could give up: what graphs name cannot leave, nor what is in use; a smaller "
+        "batch or fewer graphs avoid it");
   }
   return result;
 }
