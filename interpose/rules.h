@@ -44,7 +44,7 @@ enum class Rule {
 
   // Devices.
   kAllDevicesAreLookedAt,  // an operation may name memory of any device
-  kCopyTellsContexts,      // a plain copy between two becomes one that is told both
+  kCopyTellsContexts,      // a plain copy of another device's memory becomes one that is told whose
   kTablesOfOthersStay,     // what a table on one names of another stays at home
   kPeersReach,             // who gets access to a device's memory gets it to ours
   kEarlierPeersReach,      // also who got it before there was a session

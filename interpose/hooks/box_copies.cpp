@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of rectangles and boxes, and batches of copies. Both ends are reduced to the range from
+// Copies of rectangles and boxes, and batches of boxes. Both ends are reduced to the range from
 // their first to their last byte.
 
 #include "interpose/hooks/define.h"
@@ -95,18 +95,6 @@ CUresult name_copy(Operation& operation, const CUDA_MEMCPY3D* copy) {
 
 namespace {
 
-CUresult name_batch(Operation& operation, const CUdeviceptr* to, const CUdeviceptr* from,
-                    const size_t* bytes, size_t count) {
-  if (to == nullptr || from == nullptr || bytes == nullptr) return CUDA_SUCCESS;
-  for (size_t i = 0; i < count; ++i) {
-    statistics().copies.add();
-    CUresult result = name_range(operation, to[i], bytes[i]);
-    if (result == CUDA_SUCCESS) result = name_range(operation, from[i], bytes[i]);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
 CUresult name_3d_batch(Operation& operation, const CUDA_MEMCPY3D_BATCH_OP* copies, size_t count) {
   if (copies == nullptr) return CUDA_SUCCESS;
   for (size_t i = 0; i < count; ++i) {
@@ -125,31 +113,41 @@ CUresult name_box(Operation& operation, const CUDA_MEMCPY3D* copy) {
   return name_3d(operation, copy);
 }
 
-Session* owner_of_end(CUmemorytype type, CUdeviceptr device) {
-  const bool on_device = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
-  return on_device ? owner_of(device) : nullptr;
+// Where the copy finds both ends, of whatever memory they are; zero for arrays.
+template <typename Copy>
+CUdeviceptr to_of(const Copy& copy) {
+  if (copy.dstMemoryType == CU_MEMORYTYPE_HOST) return reinterpret_cast<CUdeviceptr>(copy.dstHost);
+  return copy.dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : copy.dstDevice;
+}
+template <typename Copy>
+CUdeviceptr from_of(const Copy& copy) {
+  if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) return reinterpret_cast<CUdeviceptr>(copy.srcHost);
+  return copy.srcMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : copy.srcDevice;
 }
 
-// Between two devices that are managed: as the copy that is told both contexts (copies.cpp).
+// As the copy that is told both contexts then.
 template <typename Copy>
-bool lies_apart(const Copy* copy, CUDA_MEMCPY3D_PEER* peer) {
-  if (!operations_look() || copy == nullptr) [[likely]]
+bool lies_apart(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
+  if (copy == nullptr) return false;
+  const CUdeviceptr to = to_of(*copy);
+  const CUdeviceptr from = from_of(*copy);
+  Ends ends;
+  if (to == 0 || from == 0 || !lie_apart(to, from, stream, &ends)) [[likely]]
     return false;
-  const Session* to = owner_of_end(copy->dstMemoryType, copy->dstDevice);
-  const Session* from = owner_of_end(copy->srcMemoryType, copy->srcDevice);
-  if (to == nullptr || from == nullptr || to == from) return false;
   *peer = {};
   peer->srcXInBytes = copy->srcXInBytes;
   peer->srcY = copy->srcY;
-  peer->srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  peer->srcDevice = copy->srcDevice;
-  peer->srcContext = from->device.context;
+  peer->srcMemoryType = ends.from != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+  peer->srcDevice = from;
+  peer->srcHost = reinterpret_cast<const void*>(from);
+  peer->srcContext = ends.from;
   peer->srcPitch = copy->srcPitch;
   peer->dstXInBytes = copy->dstXInBytes;
   peer->dstY = copy->dstY;
-  peer->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  peer->dstDevice = copy->dstDevice;
-  peer->dstContext = to->device.context;
+  peer->dstMemoryType = ends.to != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+  peer->dstDevice = to;
+  peer->dstHost = reinterpret_cast<void*>(to);
+  peer->dstContext = ends.to;
   peer->dstPitch = copy->dstPitch;
   peer->WidthInBytes = copy->WidthInBytes;
   peer->Height = copy->Height;
@@ -186,13 +184,14 @@ constexpr Entry kPeerAsync =
 
 template <Entry E, typename Copy>
 CUresult copy_box(const Copy* copy) {
-  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, &peer)) return memcpy_3d_peer<kPeer<E>>(&peer);
+  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, nullptr, &peer)) [[unlikely]]
+    return memcpy_3d_peer<kPeer<E>>(&peer);
   return operate<E>(
       nullptr, [=](Operation& operation) { return name_box(operation, copy); }, copy);
 }
 template <Entry E, typename Copy>
 CUresult copy_box_async(const Copy* copy, CUstream stream) {
-  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, &peer))
+  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, stream, &peer)) [[unlikely]]
     return memcpy_3d_peer_async<kPeerAsync<E>>(&peer, stream);
   return operate<E>(
       stream, [=](Operation& operation) { return name_box(operation, copy); }, copy, stream);
@@ -216,26 +215,6 @@ CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
 }
 
 // The first form also tells which copy failed; where we refuse one, no single copy is named.
-template <Entry E>
-CUresult memcpy_batch_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                         CUmemcpyAttributes* attributes, size_t* attribute_indices,
-                         size_t attribute_count, size_t* failed, CUstream stream) {
-  const auto name = [=](Operation& operation) {
-    return name_batch(operation, to, from, bytes, count);
-  };
-  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
-                    attribute_count, failed, stream);
-}
-template <Entry E>
-CUresult memcpy_batch(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                      CUmemcpyAttributes* attributes, size_t* attribute_indices,
-                      size_t attribute_count, CUstream stream) {
-  const auto name = [=](Operation& operation) {
-    return name_batch(operation, to, from, bytes, count);
-  };
-  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
-                    attribute_count, stream);
-}
 template <Entry E>
 CUresult memcpy_3d_batch_v1(size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
                             unsigned long long flags, CUstream stream) {

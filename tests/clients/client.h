@@ -88,7 +88,8 @@ extern const std::vector<Scenario> kStashScenarios, kTableScenarios, kCopyScenar
     kMemoryScenarios, kWaitScenarios, kLifeScenarios, kAccidentScenarios, kEndScenarios,
     kCaptureScenarios, kGraphScenarios, kSharingScenarios, kShortageScenarios,
     kSurroundingScenarios, kLibraryScenarios, kContextScenarios, kDeviceScenarios,
-    kCrossingScenarios, kEarlyFlagScenarios, kMappingScenarios, kForeignTableScenarios,
-    kMoreCopyScenarios, kMoreWaitScenarios, kNodeScenarios, kRoomScenarios, kCommandedScenarios;
+    kDeviceCopyScenarios, kCrossingScenarios, kEarlyFlagScenarios, kMappingScenarios,
+    kForeignTableScenarios, kMoreCopyScenarios, kMoreWaitScenarios, kNodeScenarios, kRoomScenarios,
+    kCommandedScenarios;
 
 }  // namespace clients

@@ -9,14 +9,6 @@
 namespace clients {
 namespace {
 
-// The second device, with a stream of its own.
-Client second_device(const Client& client) {
-  Client other = client;
-  other.start(1);
-  other.stream = new_stream(other);
-  return other;
-}
-
 // One thread alternates; no operation uses memory of both.
 void devices_in_turn(Client& client) {
   Client other = second_device(client);
@@ -140,58 +132,6 @@ void two_devices_two_threads(Client& client) {
   enter(client);
   for (uint32_t i = 0; i < kCrowd / 2; ++i) client.expect(shared[i], filled(1000 * i));
   client.disperse(shared);
-}
-
-// Peer copies both ways, and the plain copy that finds out for itself.
-void peer_copies(Client& client) {
-  using Copy = CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t);
-  using CopyAsync = CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream);
-  const auto copy = reinterpret_cast<Copy>(client.cuda.other("cuMemcpyPeer"));
-  const auto copy_async = reinterpret_cast<CopyAsync>(client.cuda.other("cuMemcpyPeerAsync"));
-  CHECK(copy != nullptr && copy_async != nullptr);
-  Client other = second_device(client);
-  enter(client);
-  client.stream = new_stream(client);
-  const std::vector<CUdeviceptr> here = client.crowd(kCrowd);
-  enter(other);
-  const std::vector<CUdeviceptr> there = other.crowd(kCrowd);
-  std::vector<std::vector<uint32_t>> wanted_here = crowd_on_host();
-  std::vector<std::vector<uint32_t>> wanted_there = crowd_on_host();
-  for (uint32_t i = 0; i < kCrowd; ++i) {
-    const uint32_t from = (i + 7) % kCrowd;
-    order(other, client);
-    client.mix(here[i], here[from]);
-    mix_on_host(wanted_here[i], wanted_here[from]);
-    CHECK_CUDA(
-        copy_async(there[from], other.context, here[i], client.context, kBytes, client.stream));
-    wanted_there[from] = wanted_here[i];
-    order(client, other);
-    other.mix(there[i], there[from]);
-    mix_on_host(wanted_there[i], wanted_there[from]);
-    CHECK_CUDA(client.cuda.cuMemcpyAsync(here[from], there[i], kBytes, other.stream));
-    wanted_here[from] = wanted_there[i];
-  }
-  CHECK_CUDA(other.cuda.cuCtxSynchronize());
-  enter(client);
-  CHECK_CUDA(client.cuda.cuCtxSynchronize());
-  CUDA_MEMCPY2D rectangle{};  // half of each row
-  rectangle.srcMemoryType = rectangle.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  rectangle.srcDevice = there[3];
-  rectangle.dstDevice = here[4];
-  rectangle.srcPitch = rectangle.dstPitch = 1024;
-  rectangle.WidthInBytes = 512;
-  rectangle.Height = kBytes / 1024;
-  CHECK_CUDA(client.cuda.cuMemcpy2D(&rectangle));
-  for (uint32_t i = 0; i < kWords; ++i) {
-    if (i % 256 < 128) wanted_here[4][i] = wanted_there[3][i];
-  }
-  CHECK_CUDA(copy(here[0], client.context, there[kCrowd - 1], other.context, kBytes));
-  wanted_here[0] = wanted_there[kCrowd - 1];
-  expect_all(other, there, wanted_there);
-  expect_all(client, here, wanted_here);
-  client.disperse(here);
-  enter(other);
-  other.disperse(there);
 }
 
 // One device is reset, with buffers away; the other goes on, and so does the first with new memory.
@@ -357,7 +297,6 @@ const std::vector<Scenario> kDeviceScenarios = {
     {"devices-in-threads", &devices_in_threads},
     {"two-devices", &two_devices},
     {"two-devices-two-threads", &two_devices_two_threads},
-    {"peer-copies", &peer_copies},
     {"device-reset", &device_reset},
     {"freed-from-other-device", &freed_from_other_device},
     {"stream-ordered-on-devices", &stream_ordered_on_devices},

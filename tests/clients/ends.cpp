@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "tests/clients/client.h"
 
@@ -46,7 +47,9 @@ void read_after_exit(Client& client) {
   }
 }
 
-// The handler interrupts a call, ours or the driver's, and ends the process there.
+// The handler interrupts a call, ours or the driver's, and ends the process there. On a thread of
+// its own, which allocates from a part of the C library's heap of its own: what exit() frees of the
+// first thread's is not behind a lock that the interrupted call holds, as it could be without us.
 void exit_in_handler(Client& client) {
   constexpr uint32_t kSmall = kWords / 4;
   std::vector<CUdeviceptr> buffers;
@@ -54,8 +57,16 @@ void exit_in_handler(Client& client) {
   signal(SIGALRM, [](int) {
     if (write(STDOUT_FILENO, "ok\n", 3) == 3) std::exit(0);
   });
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  std::thread interrupted([&] {
+    CHECK_CUDA(client.cuda.cuCtxSetCurrent(client.context));
+    for (uint32_t i = 0;; ++i) client.fill(buffers[i % buffers.size()], i, kSmall);
+  });
+  pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
   ualarm(30000, 0);
-  for (uint32_t i = 0;; ++i) client.fill(buffers[i % buffers.size()], i, kSmall);
+  interrupted.join();
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ int main(int count, char** arguments) {
     return 2;
   }
   for (const auto* group :
-       {&kStashScenarios,       &kTableScenarios,     &kCopyScenarios,     &kMemoryScenarios,
-        &kWaitScenarios,        &kLifeScenarios,      &kAccidentScenarios, &kEndScenarios,
-        &kCaptureScenarios,     &kGraphScenarios,     &kSharingScenarios,  &kShortageScenarios,
-        &kSurroundingScenarios, &kLibraryScenarios,   &kContextScenarios,  &kDeviceScenarios,
-        &kCrossingScenarios,    &kEarlyFlagScenarios, &kMappingScenarios,  &kForeignTableScenarios,
-        &kMoreCopyScenarios,    &kMoreWaitScenarios,  &kNodeScenarios,     &kRoomScenarios,
-        &kCommandedScenarios}) {
+       {&kStashScenarios,        &kTableScenarios,    &kCopyScenarios,      &kMemoryScenarios,
+        &kWaitScenarios,         &kLifeScenarios,     &kAccidentScenarios,  &kEndScenarios,
+        &kCaptureScenarios,      &kGraphScenarios,    &kSharingScenarios,   &kShortageScenarios,
+        &kSurroundingScenarios,  &kLibraryScenarios,  &kContextScenarios,   &kDeviceScenarios,
+        &kDeviceCopyScenarios,   &kCrossingScenarios, &kEarlyFlagScenarios, &kMappingScenarios,
+        &kForeignTableScenarios, &kMoreCopyScenarios, &kMoreWaitScenarios,  &kNodeScenarios,
+        &kRoomScenarios,         &kCommandedScenarios}) {
     for (const Scenario& scenario : *group) {
       if (std::strcmp(scenario.name, arguments[2]) != 0) continue;
       Client client(take_road(arguments[1]));

@@ -53,9 +53,10 @@ EXPECTED = {
         for name in (
             "devices-in-turn", "devices-in-threads", "two-devices", "two-devices-two-threads", "peer-copies",
             "device-reset", "stream-ordered-on-devices", "crossed-threads", "crossed-halves", "graph-over-devices",
-            "table-of-other-device",
+            "table-of-other-device", "batches-over-devices", "captured-copies-over-devices", "host-copies-of-other-device",
         )
     },
+    "copies-with-unmanaged": {"environment": {"SIMGPU_DEVICES": "2"}},
     "copy-behind-flag": {"lines": ["an operation uses more than there is room for"]},
     **{
         name: {"environment": {"SIMGPU_DEVICES": "2"}}

@@ -59,4 +59,12 @@ inline CUresult let_see(Client& client, Client& memory_of) {
   return enable(memory_of.context, 0);
 }
 
+// The second device, with a stream of its own.
+inline Client second_device(const Client& client) {
+  Client other = client;
+  other.start(1);
+  other.stream = new_stream(other);
+  return other;
+}
+
 }  // namespace clients

@@ -43,9 +43,10 @@ CUresult copy(Call& call, CUstream handle, DefaultStream preset, CopyRequest req
   const auto when = stream->capture != nullptr ? simgpu::When::kInGraph : simgpu::When::kNow;
   if (!simgpu::resolve_copy(&request, when)) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
-    return simgpu::captures::add(*stream,
-                                 simgpu::CopyNode{simgpu::write_copy(request),
-                                                  reinterpret_cast<CUcontext>(stream->context)});
+    return simgpu::captures::add(
+        *stream,
+        simgpu::CopyNode{simgpu::write_copy(request), reinterpret_cast<CUcontext>(stream->context),
+                         request.to.device, request.from.device});
   }
   const simgpu::Place& to = request.to;
   const simgpu::Place& from = request.from;

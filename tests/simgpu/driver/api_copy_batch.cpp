@@ -47,7 +47,8 @@ CUresult submit(CUstream handle, std::vector<Item> items, size_t* failed) {
     if (stream->capture != nullptr) {
       const CUresult error = simgpu::captures::add(
           *stream, simgpu::CopyNode{simgpu::write_copy(request),
-                                    reinterpret_cast<CUcontext>(stream->context)});
+                                    reinterpret_cast<CUcontext>(stream->context), request.to.device,
+                                    request.from.device});
       if (error != CUDA_SUCCESS) return error;
       continue;
     }

@@ -101,8 +101,8 @@ SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
     simgpu::graph_memory::set_outstanding(*memory, false);
     mapping->live = false;
   } else {
-    if (!mapping->live) return CUDA_ERROR_INVALID_VALUE;  // freed already
-    simgpu::pools::free_now(mapping);
+    const CUresult refused = simgpu::pools::free_now(mapping);
+    if (refused != CUDA_SUCCESS) return refused;
     simgpu::pools::after_synchronisation();
   }
   return call.context->sticky;

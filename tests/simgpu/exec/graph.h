@@ -36,6 +36,9 @@ struct KernelNode {
 struct CopyNode {
   CUDA_MEMCPY3D what = {};
   CUcontext context = nullptr;
+  // Through whose eyes each end is seen, of a captured copy that was told contexts (Place::device).
+  int to_device = -1;
+  int from_device = -1;
 };
 struct FillNode {
   CUDA_MEMSET_NODE_PARAMS_v2 what = {};

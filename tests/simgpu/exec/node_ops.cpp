@@ -29,6 +29,8 @@ struct Make {
     CopyRequest request;
     if (CUresult error = read_copy(node.what, &request); error != CUDA_SUCCESS) return error;
     if (request.extent.bytes() == 0) return CUDA_SUCCESS;
+    request.to.device = node.to_device;
+    request.from.device = node.from_device;
     // What is not there (any more) is a fault when the copy runs, not an error of the launch.
     resolve_copy(&request);
     ops->push_back(std::make_unique<CopyOp>(request.to, request.from, request.extent,

@@ -251,9 +251,13 @@ CUresult free_heap(Lock& lock, Mapping* mapping, Stream& stream) {
   return CUDA_SUCCESS;
 }
 
-void free_now(Mapping* mapping) {
+CUresult free_now(Mapping* mapping) {
+  Piece* piece = piece_of(*mapping);
+  // It may be live yet: the stream has not come to its free.
+  if (!mapping->live || piece == nullptr || piece->is_free) return CUDA_ERROR_INVALID_VALUE;
   mapping->live = false;
-  mark_free(*mapping->pool, *piece_of(*mapping), nullptr);
+  mark_free(*mapping->pool, *piece, nullptr);
+  return CUDA_SUCCESS;
 }
 
 void trim_all(int device) {

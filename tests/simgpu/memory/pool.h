@@ -62,8 +62,8 @@ CUresult allocate(Lock& lock, Pool* pool, size_t bytes, Stream& stream, CUdevice
 CUresult free(Lock& lock, Mapping* mapping, Stream& stream);
 // A cuMemAlloc allocation, given back when the stream gets there.
 CUresult free_heap(Lock& lock, Mapping* mapping, Stream& stream);
-// Nothing uses it any more: free now.
-void free_now(Mapping* mapping);
+// Nothing uses it any more: free now. INVALID_VALUE: it is free already, or will be.
+CUresult free_now(Mapping* mapping);
 // Gives unused chunks back until at most `keep` bytes are reserved.
 void trim(Pool* pool, uint64_t keep);
 void trim_all(int device);

@@ -46,6 +46,7 @@ TEST_P(PoolTest, CuMemFreeDoesNotWait) {
     const Gpu gpu;
     const CUstream stream = new_stream();
     const CUdeviceptr p = allocate_async(kBytes, stream);
+    const CUdeviceptr freed_in_stream = allocate_async(kBytes, stream);
     CU(cuStreamSynchronize(stream));
     static std::atomic<bool> freed{false};
     const CUhostFn until_freed = [](void*) {
@@ -53,6 +54,8 @@ TEST_P(PoolTest, CuMemFreeDoesNotWait) {
     };
     CU(cuLaunchHostFunc(stream, until_freed, nullptr));
     CU(cuMemFree(p));
+    CU(cuMemFreeAsync(freed_in_stream, stream));  // which is a free, though the stream stands
+    EXPECT_EQ(cuMemFree(freed_in_stream), CUDA_ERROR_INVALID_VALUE);
     freed = true;
     CU(cuStreamSynchronize(stream));
   }));
