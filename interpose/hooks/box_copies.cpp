@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of rectangles and boxes, and batches of boxes. Both ends are reduced to the range from
+// Copies of rectangles and boxes, and batches of copies. Both ends are reduced to the range from
 // their first to their last byte.
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/node_names.h"
+#include "interpose/hooks/told_copies.h"
 
 namespace offload {
 namespace {
@@ -95,6 +96,18 @@ CUresult name_copy(Operation& operation, const CUDA_MEMCPY3D* copy) {
 
 namespace {
 
+CUresult name_batch(Operation& operation, const CUdeviceptr* to, const CUdeviceptr* from,
+                    const size_t* bytes, size_t count) {
+  if (to == nullptr || from == nullptr || bytes == nullptr) return CUDA_SUCCESS;
+  for (size_t i = 0; i < count; ++i) {
+    statistics().copies.add();
+    CUresult result = name_range(operation, to[i], bytes[i]);
+    if (result == CUDA_SUCCESS) result = name_range(operation, from[i], bytes[i]);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult name_3d_batch(Operation& operation, const CUDA_MEMCPY3D_BATCH_OP* copies, size_t count) {
   if (copies == nullptr) return CUDA_SUCCESS;
   for (size_t i = 0; i < count; ++i) {
@@ -113,40 +126,35 @@ CUresult name_box(Operation& operation, const CUDA_MEMCPY3D* copy) {
   return name_3d(operation, copy);
 }
 
-// Where the copy finds both ends, of whatever memory they are; zero for arrays.
-template <typename Copy>
-CUdeviceptr to_of(const Copy& copy) {
-  if (copy.dstMemoryType == CU_MEMORYTYPE_HOST) return reinterpret_cast<CUdeviceptr>(copy.dstHost);
-  return copy.dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : copy.dstDevice;
-}
-template <typename Copy>
-CUdeviceptr from_of(const Copy& copy) {
-  if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) return reinterpret_cast<CUdeviceptr>(copy.srcHost);
-  return copy.srcMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : copy.srcDevice;
+CUdeviceptr address_of_end(CUmemorytype type, CUdeviceptr device) {
+  const bool on_device = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+  return on_device ? device : 0;
 }
 
-// As the copy that is told both contexts then.
-template <typename Copy>
-bool lies_apart(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
+// The copy as it is told both contexts, where it must be.
+template <Entry E, typename Copy>
+bool must_tell(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
   if (copy == nullptr) return false;
-  const CUdeviceptr to = to_of(*copy);
-  const CUdeviceptr from = from_of(*copy);
   Ends ends;
-  if (to == 0 || from == 0 || !lie_apart(to, from, stream, &ends)) [[likely]]
+  const CUdeviceptr to = address_of_end(copy->dstMemoryType, copy->dstDevice);
+  const CUdeviceptr from = address_of_end(copy->srcMemoryType, copy->srcDevice);
+  if (!must_be_told(to, from, stream, RealType<E>::per_thread, &ends)) [[likely]]
     return false;
   *peer = {};
   peer->srcXInBytes = copy->srcXInBytes;
   peer->srcY = copy->srcY;
-  peer->srcMemoryType = ends.from != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  peer->srcDevice = from;
-  peer->srcHost = reinterpret_cast<const void*>(from);
+  peer->srcMemoryType = copy->srcMemoryType;
+  peer->srcDevice = copy->srcDevice;
+  peer->srcHost = copy->srcHost;
+  peer->srcArray = copy->srcArray;
   peer->srcContext = ends.from;
   peer->srcPitch = copy->srcPitch;
   peer->dstXInBytes = copy->dstXInBytes;
   peer->dstY = copy->dstY;
-  peer->dstMemoryType = ends.to != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  peer->dstDevice = to;
-  peer->dstHost = reinterpret_cast<void*>(to);
+  peer->dstMemoryType = copy->dstMemoryType;
+  peer->dstDevice = copy->dstDevice;
+  peer->dstHost = copy->dstHost;
+  peer->dstArray = copy->dstArray;
   peer->dstContext = ends.to;
   peer->dstPitch = copy->dstPitch;
   peer->WidthInBytes = copy->WidthInBytes;
@@ -184,17 +192,20 @@ constexpr Entry kPeerAsync =
 
 template <Entry E, typename Copy>
 CUresult copy_box(const Copy* copy) {
-  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, nullptr, &peer)) [[unlikely]]
-    return memcpy_3d_peer<kPeer<E>>(&peer);
-  return operate<E>(
-      nullptr, [=](Operation& operation) { return name_box(operation, copy); }, copy);
+  const auto name = [=](Operation& operation) { return name_box(operation, copy); };
+  CUDA_MEMCPY3D_PEER peer;
+  if (!must_tell<E>(copy, nullptr, &peer)) [[likely]]
+    return operate<E>(nullptr, name, copy);
+  const CUresult result = operate<kPeer<E>>(nullptr, name, &peer);
+  return result == CUDA_SUCCESS ? wait_for_told_copy(RealType<E>::per_thread) : result;
 }
 template <Entry E, typename Copy>
 CUresult copy_box_async(const Copy* copy, CUstream stream) {
-  if (CUDA_MEMCPY3D_PEER peer; lies_apart(copy, stream, &peer)) [[unlikely]]
-    return memcpy_3d_peer_async<kPeerAsync<E>>(&peer, stream);
-  return operate<E>(
-      stream, [=](Operation& operation) { return name_box(operation, copy); }, copy, stream);
+  const auto name = [=](Operation& operation) { return name_box(operation, copy); };
+  CUDA_MEMCPY3D_PEER peer;
+  if (!must_tell<E>(copy, stream, &peer)) [[likely]]
+    return operate<E>(stream, name, copy, stream);
+  return operate<kPeerAsync<E>>(stream, name, &peer, stream);
 }
 
 template <Entry E>
@@ -215,6 +226,26 @@ CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
 }
 
 // The first form also tells which copy failed; where we refuse one, no single copy is named.
+template <Entry E>
+CUresult memcpy_batch_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                         CUmemcpyAttributes* attributes, size_t* attribute_indices,
+                         size_t attribute_count, size_t* failed, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_batch(operation, to, from, bytes, count);
+  };
+  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
+                    attribute_count, failed, stream);
+}
+template <Entry E>
+CUresult memcpy_batch(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                      CUmemcpyAttributes* attributes, size_t* attribute_indices,
+                      size_t attribute_count, CUstream stream) {
+  const auto name = [=](Operation& operation) {
+    return name_batch(operation, to, from, bytes, count);
+  };
+  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
+                    attribute_count, stream);
+}
 template <Entry E>
 CUresult memcpy_3d_batch_v1(size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
                             unsigned long long flags, CUstream stream) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of plain ranges, and batches of them. The synchronous ones run on the default stream.
+// Copies of plain ranges. The synchronous ones run on the default stream.
 
 #include <algorithm>
 
 #include "interpose/hooks/define.h"
 #include "interpose/hooks/ranges.h"
+#include "interpose/hooks/told_copies.h"
 
 namespace offload {
 namespace {
@@ -24,20 +25,6 @@ CUresult name_any(Operation& operation, CUdeviceptr to, CUdeviceptr from, size_t
 
 CUdeviceptr address_of(const void* host) {
   return reinterpret_cast<CUdeviceptr>(host);
-}
-
-CUDA_MEMCPY3D_PEER row_of(CUdeviceptr to, CUdeviceptr from, const Ends& ends) {
-  CUDA_MEMCPY3D_PEER row{};
-  row.dstMemoryType = ends.to != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  row.dstDevice = to;
-  row.dstHost = reinterpret_cast<void*>(to);
-  row.dstContext = ends.to;
-  row.srcMemoryType = ends.from != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  row.srcDevice = from;
-  row.srcHost = reinterpret_cast<const void*>(from);
-  row.srcContext = ends.from;
-  row.dstHeight = row.srcHeight = row.Height = row.Depth = 1;
-  return row;
 }
 
 }  // namespace
@@ -65,166 +52,121 @@ constexpr Entry kPeerAsync =
 
 namespace {
 
-// Between a device and the host, whose context is null: of the plain copies only those of boxes
-// can be told that.
-template <Entry E>
-CUresult copy_row_async(CUdeviceptr to, CUdeviceptr from, const Ends& ends, size_t bytes,
-                        CUstream stream) {
-  constexpr Entry kRow =
-      RealType<E>::per_thread ? Entry::cuMemcpy3DPeerAsync_ptsz : Entry::cuMemcpy3DPeerAsync;
+struct Types {
+  CUmemorytype to;
+  CUmemorytype from;
+};
+constexpr Types kAny{CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED};
+constexpr Types kFromHost{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
+constexpr Types kToHost{CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE};
+
+// Where one end is no device's: of the copies that are told contexts only those of boxes do that.
+// `stream`: one for an entry that takes one.
+template <Entry kRow, typename Name, typename... Stream>
+CUresult copy_rows(CUdeviceptr to, CUdeviceptr from, const Types& types, const Ends& ends,
+                   size_t bytes, const Name& name, Stream... stream) {
   constexpr size_t kLongest = size_t{1} << 30;  // drivers take a little less than 2 GiB
   for (size_t done = 0; done < bytes; done += kLongest) {
-    CUDA_MEMCPY3D_PEER row = row_of(to + done, from + done, ends);
+    CUDA_MEMCPY3D_PEER row{};
+    row.dstMemoryType = types.to;
+    row.dstDevice = to + done;
+    row.dstHost = reinterpret_cast<void*>(to + done);
+    row.dstContext = ends.to;
+    row.srcMemoryType = types.from;
+    row.srcDevice = from + done;
+    row.srcHost = reinterpret_cast<const void*>(from + done);
+    row.srcContext = ends.from;
     row.WidthInBytes = row.srcPitch = row.dstPitch = std::min(bytes - done, kLongest);
-    const auto name = [&row, to, from, done](Operation& operation) {
-      return name_any(operation, to + done, from + done, row.WidthInBytes);
-    };
-    const CUresult result = operate<kRow>(stream, name, &row, stream);
+    row.dstHeight = row.srcHeight = row.Height = row.Depth = 1;
+    // All is named each time, so that what leaves its allocation is refused before a byte is
+    // copied.
+    const CUresult result = operate<kRow>(CUstream{stream...}, name, &row, stream...);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
 }
 
+template <Entry E, typename Name>
+CUresult copy_rows_async(CUdeviceptr to, CUdeviceptr from, const Types& types, const Ends& ends,
+                         size_t bytes, const Name& name, CUstream stream) {
+  constexpr Entry kRow =
+      RealType<E>::per_thread ? Entry::cuMemcpy3DPeerAsync_ptsz : Entry::cuMemcpy3DPeerAsync;
+  return copy_rows<kRow>(to, from, types, ends, bytes, name, stream);
+}
+
+template <Entry E, typename Name>
+CUresult copy_rows_and_wait(CUdeviceptr to, CUdeviceptr from, const Types& types, const Ends& ends,
+                            size_t bytes, const Name& name) {
+  constexpr Entry kRow =
+      RealType<E>::per_thread ? Entry::cuMemcpy3DPeer_ptds : Entry::cuMemcpy3DPeer;
+  const CUresult result = copy_rows<kRow>(to, from, types, ends, bytes, name);
+  return result == CUDA_SUCCESS ? wait_for_told_copy(RealType<E>::per_thread) : result;
+}
+
 template <Entry E>
-CUresult copy_row(CUdeviceptr to, CUdeviceptr from, const Ends& ends, size_t bytes) {
-  const CUresult result = copy_row_async<E>(to, from, ends, bytes, nullptr);
-  if (result != CUDA_SUCCESS) return result;
-  const CUresult waited =
-      real<Entry::cuStreamSynchronize>()(explicit_stream(nullptr, RealType<E>::per_thread));
-  note_result(waited);
-  return waited;
+bool must_tell(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, Ends* ends) {
+  return bytes != 0 && must_be_told(to, from, stream, RealType<E>::per_thread, ends);
 }
 
 }  // namespace
 
 template <Entry E>
 CUresult memcpy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  if (Ends ends; lie_apart(to, from, nullptr, &ends)) [[unlikely]] {
-    if (ends.to == nullptr || ends.from == nullptr) return copy_row<E>(to, from, ends, bytes);
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  if (Ends ends; must_tell<E>(to, from, bytes, nullptr, &ends)) [[unlikely]] {
+    if (!ends.both_on_devices) return copy_rows_and_wait<E>(to, from, kAny, ends, bytes, name);
     return memcpy_peer<kPeer<E>>(to, ends.to, from, ends.from, bytes);
   }
-  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  if (Ends ends; lie_apart(to, from, stream, &ends)) [[unlikely]] {
-    if (ends.to == nullptr || ends.from == nullptr)
-      return copy_row_async<E>(to, from, ends, bytes, stream);
+  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
+  if (Ends ends; must_tell<E>(to, from, bytes, stream, &ends)) [[unlikely]] {
+    if (!ends.both_on_devices) return copy_rows_async<E>(to, from, kAny, ends, bytes, name, stream);
     return memcpy_peer_async<kPeerAsync<E>>(to, ends.to, from, ends.from, bytes, stream);
   }
-  const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   return operate<E>(stream, name, to, from, bytes, stream);
-}
-
-namespace {
-
-CUresult name_batch(Operation& operation, const CUdeviceptr* to, const CUdeviceptr* from,
-                    const size_t* bytes, size_t count) {
-  if (to == nullptr || from == nullptr || bytes == nullptr) return CUDA_SUCCESS;
-  for (size_t i = 0; i < count; ++i) {
-    const CUresult result = name_both(operation, to[i], from[i], bytes[i]);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
-// A batch is told no contexts, so its copies go one by one then. A batch that is none is left to
-// the driver, which refuses it.
-bool goes_one_by_one(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
-                     size_t count, CUstream stream) {
-  if (to == nullptr || from == nullptr || bytes == nullptr || stream == nullptr ||
-      stream == CU_STREAM_LEGACY)
-    return false;
-  bool apart = false;
-  for (size_t i = 0; i < count; ++i) {
-    if (bytes[i] == 0) return false;
-    Ends ends;
-    apart = apart || lie_apart(to[i], from[i], stream, &ends);
-  }
-  return apart;
-}
-
-// `failed`: the one that was refused; may be null.
-template <Entry E>
-CUresult copy_one_by_one(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
-                         size_t count, size_t* failed, CUstream stream) {
-  constexpr Entry kOne = RealType<E>::per_thread ? Entry::cuMemcpyAsync_ptsz : Entry::cuMemcpyAsync;
-  for (size_t i = 0; i < count; ++i) {
-    const CUresult result = memcpy_any_async<kOne>(to[i], from[i], bytes[i], stream);
-    if (result == CUDA_SUCCESS) continue;
-    if (failed != nullptr) *failed = i;
-    return result;
-  }
-  return CUDA_SUCCESS;
-}
-
-}  // namespace
-
-// The first form also tells which copy failed; where we refuse one, no single copy is named.
-template <Entry E>
-CUresult memcpy_batch_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                         CUmemcpyAttributes* attributes, size_t* attribute_indices,
-                         size_t attribute_count, size_t* failed, CUstream stream) {
-  if (goes_one_by_one(to, from, bytes, count, stream))
-    return copy_one_by_one<E>(to, from, bytes, count, failed, stream);
-  const auto name = [=](Operation& operation) {
-    return name_batch(operation, to, from, bytes, count);
-  };
-  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
-                    attribute_count, failed, stream);
-}
-template <Entry E>
-CUresult memcpy_batch(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                      CUmemcpyAttributes* attributes, size_t* attribute_indices,
-                      size_t attribute_count, CUstream stream) {
-  if (goes_one_by_one(to, from, bytes, count, stream))
-    return copy_one_by_one<E>(to, from, bytes, count, nullptr, stream);
-  const auto name = [=](Operation& operation) {
-    return name_batch(operation, to, from, bytes, count);
-  };
-  return operate<E>(stream, name, to, from, bytes, count, attributes, attribute_indices,
-                    attribute_count, stream);
 }
 
 template <Entry E>
 CUresult memcpy_htod(CUdeviceptr to, const void* from, size_t bytes) {
-  if (CUcontext there = context_elsewhere(to, nullptr); there != nullptr) [[unlikely]]
-    return copy_row<E>(to, address_of(from), {there, nullptr}, bytes);
   const auto name = [=](Operation& operation) {
     return name_any(operation, to, address_of(from), bytes);
   };
+  if (Ends ends; must_tell<E>(to, 0, bytes, nullptr, &ends)) [[unlikely]]
+    return copy_rows_and_wait<E>(to, address_of(from), kFromHost, ends, bytes, name);
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_htod_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  if (CUcontext there = context_elsewhere(to, stream); there != nullptr) [[unlikely]]
-    return copy_row_async<E>(to, address_of(from), {there, nullptr}, bytes, stream);
   const auto name = [=](Operation& operation) {
     return name_any(operation, to, address_of(from), bytes);
   };
+  if (Ends ends; must_tell<E>(to, 0, bytes, stream, &ends)) [[unlikely]]
+    return copy_rows_async<E>(to, address_of(from), kFromHost, ends, bytes, name, stream);
   return operate<E>(stream, name, to, from, bytes, stream);
 }
 
 template <Entry E>
 CUresult memcpy_dtoh(void* to, CUdeviceptr from, size_t bytes) {
-  if (CUcontext there = context_elsewhere(from, nullptr); there != nullptr) [[unlikely]]
-    return copy_row<E>(address_of(to), from, {nullptr, there}, bytes);
   const auto name = [=](Operation& operation) {
     return name_both(operation, address_of(to), from, bytes);
   };
+  if (Ends ends; must_tell<E>(0, from, bytes, nullptr, &ends)) [[unlikely]]
+    return copy_rows_and_wait<E>(address_of(to), from, kToHost, ends, bytes, name);
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  if (CUcontext there = context_elsewhere(from, stream); there != nullptr) [[unlikely]]
-    return copy_row_async<E>(address_of(to), from, {nullptr, there}, bytes, stream);
   const auto name = [=](Operation& operation) {
     return name_both(operation, address_of(to), from, bytes);
   };
+  if (Ends ends; must_tell<E>(0, from, bytes, stream, &ends)) [[unlikely]]
+    return copy_rows_async<E>(address_of(to), from, kToHost, ends, bytes, name, stream);
   return operate<E>(stream, name, to, from, bytes, stream);
 }
 

@@ -3,6 +3,7 @@
 // copies all the same.
 
 #include <algorithm>
+#include <iterator>
 
 #include "tests/clients/several.h"
 
@@ -101,49 +102,6 @@ void copies_with_unmanaged(Client& client) {
   CHECK_CUDA(client.cuda.cuCtxDestroy(other.context));
 }
 
-// Batches of copies to the other device, back, and on one device.
-void batches_over_devices(Client& client) {
-  using Batch = CUresult(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*,
-                         size_t, size_t*, CUstream);
-  const auto copy = entry<Batch>(client, "cuMemcpyBatchAsync");
-  Client other = second_device(client);
-  enter(client);
-  client.stream = new_stream(client);
-  const std::vector<CUdeviceptr> here = client.crowd(kCrowd);
-  enter(other);
-  const std::vector<CUdeviceptr> there = other.crowd(kCrowd);
-  order(other, client);
-  std::vector<std::vector<uint32_t>> wanted_here = crowd_on_host();
-  std::vector<std::vector<uint32_t>> wanted_there = crowd_on_host();
-  CUmemcpyAttributes attributes{};
-  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  size_t from_first = 0;
-  size_t failed = 0;
-  size_t sizes[3] = {kBytes, kBytes / 2, kBytes};
-  for (uint32_t i = 0; i + 6 <= kCrowd; i += 6) {
-    CUdeviceptr to[3] = {there[i], here[i + 1], here[i + 2]};
-    CUdeviceptr from[3] = {here[i + 3], there[i + 4], here[i + 5]};
-    CHECK_CUDA(copy(to, from, sizes, 3, &attributes, &from_first, 1, &failed, client.stream));
-    wanted_there[i] = wanted_here[i + 3];
-    const std::vector<uint32_t>& half = wanted_there[i + 4];
-    std::copy_n(half.begin(), kWords / 2, wanted_here[i + 1].begin());
-    wanted_here[i + 2] = wanted_here[i + 5];
-  }
-  size_t nothing[3] = {kBytes, 0, kBytes};
-  CUdeviceptr to[3] = {there[0], here[1], here[2]};
-  CUdeviceptr from[3] = {here[3], there[4], here[5]};
-  CHECK_RESULT(copy(to, from, nothing, 3, &attributes, &from_first, 1, &failed, client.stream),
-               CUDA_ERROR_INVALID_VALUE);
-  CHECK_RESULT(copy(to, from, sizes, 3, &attributes, &from_first, 1, &failed, nullptr),
-               CUDA_ERROR_INVALID_VALUE);
-  order(client, other);
-  expect_all(other, there, wanted_there);
-  expect_all(client, here, wanted_here);
-  client.disperse(here);
-  enter(other);
-  other.disperse(there);
-}
-
 // Captured copies to the other device and back are launched while all else leaves and comes back.
 void captured_copies_over_devices(Client& client) {
   const Graphs graphs(client);
@@ -181,40 +139,95 @@ void captured_copies_over_devices(Client& client) {
   other.disperse(there);
 }
 
-// A device's memory is copied to and from the host while the other one is current, and on its
-// stream.
-void host_copies_of_other_device(Client& client) {
+// What is copied from and to the first device's memory while the second is current, and on its
+// stream: by each way to and from the host, within it, to managed memory, and tables of pointers.
+void copies_of_other_device(Client& client) {
   const std::vector<CUdeviceptr> here = client.crowd(kCrowd);
+  std::vector<std::vector<uint32_t>> wanted = crowd_on_host();
+  const CUdeviceptr table = client.allocate(4096);
   CHECK_CUDA(client.cuda.cuCtxSynchronize());
   Client other = second_device(client);
   const std::vector<CUdeviceptr> there = other.crowd(kCrowd);
-  std::vector<uint32_t> got(kWords);
+  const auto allocate_managed = ENTRY_OF(client, cuMemAllocManaged);
+  CUdeviceptr managed = 0;
+  CHECK_CUDA(allocate_managed(&managed, kBytes, CU_MEM_ATTACH_GLOBAL));
+  std::vector<uint32_t> on_host(kWords);
+  const auto host = reinterpret_cast<CUdeviceptr>(on_host.data());
   CUDA_MEMCPY2D rectangle{};
-  rectangle.srcMemoryType = CU_MEMORYTYPE_HOST;
   rectangle.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   rectangle.srcPitch = rectangle.dstPitch = rectangle.WidthInBytes = 1024;
   rectangle.Height = kBytes / 1024;
   for (uint32_t i = 0; i < kCrowd; ++i) {
-    if (i % 2 == 0) {
-      CHECK_CUDA(other.cuda.cuMemcpyDtoH(got.data(), here[i], kBytes));
-    } else {  // finds out for itself
-      CHECK_CUDA(other.cuda.cuMemcpy(reinterpret_cast<CUdeviceptr>(got.data()), here[i], kBytes));
+    std::fill(on_host.begin(), on_host.end(), 0);
+    switch (i % 3) {
+      case 0:
+        CHECK_CUDA(other.cuda.cuMemcpyDtoH(on_host.data(), here[i], kBytes));
+        break;
+      case 1:
+        CHECK_CUDA(other.cuda.cuMemcpy(host, here[i], kBytes));
+        break;
+      default:
+        CHECK_CUDA(other.cuda.cuMemcpyDtoHAsync(on_host.data(), here[i], kBytes, other.stream));
+        CHECK_CUDA(other.cuda.cuStreamSynchronize(other.stream));
     }
-    CHECK(got == filled(1000 * i));
-    got = filled(7 + i);
-    rectangle.srcHost = got.data();
-    rectangle.dstDevice = here[i];
-    if (i % 3 == 0) {
-      CHECK_CUDA(other.cuda.cuMemcpy2DAsync(&rectangle, other.stream));
-    } else {
-      CHECK_CUDA(other.cuda.cuMemcpyHtoDAsync(here[i], got.data(), kBytes, other.stream));
+    CHECK(on_host == wanted[i]);
+    on_host = wanted[i] = filled(7 + i);
+    switch (i % 4) {
+      case 0:
+        CHECK_CUDA(other.cuda.cuMemcpyHtoD(here[i], on_host.data(), kBytes));
+        break;
+      case 1:
+        CHECK_CUDA(other.cuda.cuMemcpyAsync(here[i], reinterpret_cast<CUdeviceptr>(on_host.data()),
+                                            kBytes, other.stream));
+        break;
+      case 2:
+        rectangle.srcMemoryType = CU_MEMORYTYPE_HOST;
+        rectangle.srcHost = on_host.data();
+        rectangle.dstDevice = here[i];
+        CHECK_CUDA(other.cuda.cuMemcpy2DAsync(&rectangle, other.stream));
+        break;
+      default:
+        std::copy(on_host.begin(), on_host.end(), reinterpret_cast<uint32_t*>(managed));
+        CHECK_CUDA(other.cuda.cuMemcpy(here[i], managed, kBytes));
     }
     CHECK_CUDA(other.cuda.cuStreamSynchronize(other.stream));
   }
+  for (uint32_t i = 0; i + 1 < kCrowd; i += 2) {
+    if (i % 4 == 0) {
+      CHECK_CUDA(other.cuda.cuMemcpyDtoDAsync(here[i], here[i + 1], kBytes, other.stream));
+    } else {
+      rectangle.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+      rectangle.srcDevice = here[i + 1];
+      rectangle.dstDevice = here[i];
+      CHECK_CUDA(other.cuda.cuMemcpy2DAsync(&rectangle, other.stream));
+    }
+    wanted[i] = wanted[i + 1];
+  }
+  CHECK_CUDA(other.cuda.cuStreamSynchronize(other.stream));
+  CUdeviceptr entries[] = {here[2], here[5], 0, here[8]};
+  CUDA_MEMCPY2D row{};
+  row.srcMemoryType = CU_MEMORYTYPE_HOST;
+  row.srcHost = entries;
+  row.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  row.dstDevice = table;
+  row.WidthInBytes = row.srcPitch = row.dstPitch = sizeof(entries);
+  row.Height = 1;
+  CHECK_CUDA(other.cuda.cuMemcpy2D(&row));
   for (uint32_t i = 0; i < kCrowd; ++i) other.expect(there[i], filled(1000 * i));
   other.disperse(there);
   enter(client);
-  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(here[i], filled(7 + i));
+  const std::vector<CUdeviceptr> more = client.crowd(kCrowd);  // what the table names has left
+  CUdeviceptr sum = client.allocate();
+  client.fill(sum, 5);
+  std::vector<uint32_t> mixed = filled(5);
+  uint32_t count = std::size(entries);
+  uint32_t words = kWords;
+  CUdeviceptr at = table;
+  client.launch(client.function("mix_table"), {&sum, &at, &count, &words}, {8, 8, 4, 4});
+  for (const uint32_t i : {2, 5, 8}) mix_on_host(mixed, wanted[i]);
+  client.expect(sum, mixed);
+  for (uint32_t i = 0; i < kCrowd; ++i) client.expect(here[i], wanted[i]);
+  client.disperse(more);
   client.disperse(here);
 }
 
@@ -223,9 +236,8 @@ void host_copies_of_other_device(Client& client) {
 const std::vector<Scenario> kDeviceCopyScenarios = {
     {"peer-copies", &peer_copies},
     {"copies-with-unmanaged", &copies_with_unmanaged},
-    {"batches-over-devices", &batches_over_devices},
     {"captured-copies-over-devices", &captured_copies_over_devices},
-    {"host-copies-of-other-device", &host_copies_of_other_device},
+    {"copies-of-other-device", &copies_of_other_device},
 };
 
 }  // namespace clients

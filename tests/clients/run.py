@@ -53,7 +53,7 @@ EXPECTED = {
         for name in (
             "devices-in-turn", "devices-in-threads", "two-devices", "two-devices-two-threads", "peer-copies",
             "device-reset", "stream-ordered-on-devices", "crossed-threads", "crossed-halves", "graph-over-devices",
-            "table-of-other-device", "batches-over-devices", "captured-copies-over-devices", "host-copies-of-other-device",
+            "table-of-other-device", "captured-copies-over-devices", "copies-of-other-device",
         )
     },
     "copies-with-unmanaged": {"environment": {"SIMGPU_DEVICES": "2"}},
