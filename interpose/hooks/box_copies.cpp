@@ -133,12 +133,11 @@ CUdeviceptr address_of_end(CUmemorytype type, CUdeviceptr device) {
 
 // The copy as it is told both contexts, where it must be.
 template <Entry E, typename Copy>
-bool must_tell(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
-  if (copy == nullptr) return false;
-  Ends ends;
+bool must_tell(const Copy* copy, CUstream stream, Ends* ends, CUDA_MEMCPY3D_PEER* peer) {
+  if (copy == nullptr || copy->WidthInBytes == 0 || copy->Height == 0) return false;
   const CUdeviceptr to = address_of_end(copy->dstMemoryType, copy->dstDevice);
   const CUdeviceptr from = address_of_end(copy->srcMemoryType, copy->srcDevice);
-  if (!must_be_told(to, from, stream, RealType<E>::per_thread, &ends)) [[likely]]
+  if (!must_be_told(to, from, stream, RealType<E>::per_thread, ends)) [[likely]]
     return false;
   *peer = {};
   peer->srcXInBytes = copy->srcXInBytes;
@@ -147,7 +146,7 @@ bool must_tell(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
   peer->srcDevice = copy->srcDevice;
   peer->srcHost = copy->srcHost;
   peer->srcArray = copy->srcArray;
-  peer->srcContext = ends.from;
+  peer->srcContext = ends->from;
   peer->srcPitch = copy->srcPitch;
   peer->dstXInBytes = copy->dstXInBytes;
   peer->dstY = copy->dstY;
@@ -155,7 +154,7 @@ bool must_tell(const Copy* copy, CUstream stream, CUDA_MEMCPY3D_PEER* peer) {
   peer->dstDevice = copy->dstDevice;
   peer->dstHost = copy->dstHost;
   peer->dstArray = copy->dstArray;
-  peer->dstContext = ends.to;
+  peer->dstContext = ends->to;
   peer->dstPitch = copy->dstPitch;
   peer->WidthInBytes = copy->WidthInBytes;
   peer->Height = copy->Height;
@@ -193,17 +192,20 @@ constexpr Entry kPeerAsync =
 template <Entry E, typename Copy>
 CUresult copy_box(const Copy* copy) {
   const auto name = [=](Operation& operation) { return name_box(operation, copy); };
+  Ends ends;
   CUDA_MEMCPY3D_PEER peer;
-  if (!must_tell<E>(copy, nullptr, &peer)) [[likely]]
+  if (!must_tell<E>(copy, nullptr, &ends, &peer)) [[likely]]
     return operate<E>(nullptr, name, copy);
   const CUresult result = operate<kPeer<E>>(nullptr, name, &peer);
-  return result == CUDA_SUCCESS ? wait_for_told_copy(RealType<E>::per_thread) : result;
+  if (result != CUDA_SUCCESS || ends.both_on_devices) return result;
+  return wait_for_told_copy(RealType<E>::per_thread);
 }
 template <Entry E, typename Copy>
 CUresult copy_box_async(const Copy* copy, CUstream stream) {
   const auto name = [=](Operation& operation) { return name_box(operation, copy); };
+  Ends ends;
   CUDA_MEMCPY3D_PEER peer;
-  if (!must_tell<E>(copy, stream, &peer)) [[likely]]
+  if (!must_tell<E>(copy, stream, &ends, &peer)) [[likely]]
     return operate<E>(stream, name, copy, stream);
   return operate<kPeerAsync<E>>(stream, name, &peer, stream);
 }

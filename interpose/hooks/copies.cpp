@@ -57,6 +57,7 @@ struct Types {
   CUmemorytype from;
 };
 constexpr Types kAny{CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED};
+constexpr Types kDevices{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE};
 constexpr Types kFromHost{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
 constexpr Types kToHost{CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE};
 
@@ -108,26 +109,38 @@ bool must_tell(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, 
   return bytes != 0 && must_be_told(to, from, stream, RealType<E>::per_thread, ends);
 }
 
-}  // namespace
-
 template <Entry E>
-CUresult memcpy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+CUresult copy(CUdeviceptr to, CUdeviceptr from, const Types& types, size_t bytes) {
   const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   if (Ends ends; must_tell<E>(to, from, bytes, nullptr, &ends)) [[unlikely]] {
-    if (!ends.both_on_devices) return copy_rows_and_wait<E>(to, from, kAny, ends, bytes, name);
+    if (!ends.both_on_devices) return copy_rows_and_wait<E>(to, from, types, ends, bytes, name);
     return memcpy_peer<kPeer<E>>(to, ends.to, from, ends.from, bytes);
   }
   return operate<E>(nullptr, name, to, from, bytes);
 }
 
 template <Entry E>
-CUresult memcpy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+CUresult copy_async(CUdeviceptr to, CUdeviceptr from, const Types& types, size_t bytes,
+                    CUstream stream) {
   const auto name = [=](Operation& operation) { return name_any(operation, to, from, bytes); };
   if (Ends ends; must_tell<E>(to, from, bytes, stream, &ends)) [[unlikely]] {
-    if (!ends.both_on_devices) return copy_rows_async<E>(to, from, kAny, ends, bytes, name, stream);
+    if (!ends.both_on_devices)
+      return copy_rows_async<E>(to, from, types, ends, bytes, name, stream);
     return memcpy_peer_async<kPeerAsync<E>>(to, ends.to, from, ends.from, bytes, stream);
   }
   return operate<E>(stream, name, to, from, bytes, stream);
+}
+
+}  // namespace
+
+template <Entry E>
+CUresult memcpy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return copy<E>(to, from, kAny, bytes);
+}
+
+template <Entry E>
+CUresult memcpy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copy_async<E>(to, from, kAny, bytes, stream);
 }
 
 template <Entry E>
@@ -172,12 +185,12 @@ CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, size_t bytes, CUstream st
 
 template <Entry E>
 CUresult memcpy_dtod(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return memcpy_any<E>(to, from, bytes);
+  return copy<E>(to, from, kDevices, bytes);
 }
 
 template <Entry E>
 CUresult memcpy_dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return memcpy_any_async<E>(to, from, bytes, stream);
+  return copy_async<E>(to, from, kDevices, bytes, stream);
 }
 
 template <Entry E>

@@ -102,6 +102,41 @@ void copies_with_unmanaged(Client& client) {
   CHECK_CUDA(client.cuda.cuCtxDestroy(other.context));
 }
 
+// The same where the second device has only what the program has mapped by hand, for it alone; and
+// what is no device's memory is refused as ever.
+void copies_with_mapped(Client& client) {
+  constexpr uint32_t kMapped = 8;
+  Client other = second_device(client);
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUdeviceptr there = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  CHECK_CUDA(ENTRY_OF(client, cuMemAddressReserve)(&there, kMapped * kBytes, 0, 0, 0));
+  CHECK_CUDA(ENTRY_OF(client, cuMemCreate)(&handle, kMapped * kBytes, &properties, 0));
+  CHECK_CUDA(ENTRY_OF(client, cuMemMap)(there, kMapped * kBytes, 0, handle, 0));
+  CHECK_CUDA(ENTRY_OF(client, cuMemSetAccess)(there, kMapped * kBytes, &access, 1));
+  enter(client);
+  client.stream = new_stream(client);
+  const std::vector<CUdeviceptr> here = client.crowd(kCrowd);
+  std::vector<std::vector<uint32_t>> wanted = crowd_on_host();
+  order(client, other);
+  for (uint32_t i = 0; i < kMapped; ++i) {
+    const CUdeviceptr at = there + i * kBytes;
+    CHECK_CUDA(client.cuda.cuMemcpyDtoDAsync(at, here[i], kBytes, other.stream));
+    CHECK_CUDA(client.cuda.cuMemcpyAsync(here[kMapped + i], at, kBytes, other.stream));
+    wanted[kMapped + i] = wanted[i];
+  }
+  std::vector<uint32_t> on_host(kWords);
+  CHECK_RESULT(client.cuda.cuMemcpyDtoDAsync(here[0], reinterpret_cast<CUdeviceptr>(on_host.data()),
+                                             kBytes, other.stream),
+               CUDA_ERROR_INVALID_VALUE);
+  order(other, client);
+  expect_all(client, here, wanted);
+  client.disperse(here);
+}
+
 // Captured copies to the other device and back are launched while all else leaves and comes back.
 void captured_copies_over_devices(Client& client) {
   const Graphs graphs(client);
@@ -236,6 +271,7 @@ void copies_of_other_device(Client& client) {
 const std::vector<Scenario> kDeviceCopyScenarios = {
     {"peer-copies", &peer_copies},
     {"copies-with-unmanaged", &copies_with_unmanaged},
+    {"copies-with-mapped", &copies_with_mapped},
     {"captured-copies-over-devices", &captured_copies_over_devices},
     {"copies-of-other-device", &copies_of_other_device},
 };

@@ -57,6 +57,7 @@ EXPECTED = {
         )
     },
     "copies-with-unmanaged": {"environment": {"SIMGPU_DEVICES": "2"}},
+    "copies-with-mapped": {"environment": {"SIMGPU_DEVICES": "2"}},
     "copy-behind-flag": {"lines": ["an operation uses more than there is room for"]},
     **{
         name: {"environment": {"SIMGPU_DEVICES": "2"}}
