@@ -64,7 +64,8 @@ CUcontext context_of_drivers(CUdeviceptr at, CUcontext here) {
   const RelaxedCapture relaxed(captures_watched());
   const bool answered =
       real<Entry::cuPointerGetAttributes>()(std::size(which), which, values, at) == CUDA_SUCCESS;
-  if (!answered || type != CU_MEMORYTYPE_DEVICE || managed != 0) return nullptr;
+  if (!answered) return here;
+  if (type != CU_MEMORYTYPE_DEVICE || managed != 0) return nullptr;
   // The context of memory from a pool is that of the stream that asked for it.
   if (is_on(here, device)) return here;
   const Session* there = session_on(device);
