@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/told_copies.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "interpose/driver/own_call.h"
@@ -21,7 +22,7 @@ bool several_devices() {
   if (count != 0) return count > 1;
   if (session() == nullptr) return false;
   if (real<Entry::cuDeviceGetCount>()(&count) != CUDA_SUCCESS) return true;
-  visible_devices_.store(count, std::memory_order_relaxed);
+  visible_devices_.store(std::max(count, 1), std::memory_order_relaxed);
   return count > 1;
 }
 

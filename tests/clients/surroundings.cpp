@@ -362,7 +362,7 @@ void forward_and_backward(Client& client) {
 
 // What liboffload holds does not grow with the program's steps.
 void many_steps(Client& client) {
-  for (int step = 0; step < 24; ++step) forward_and_backward(client);
+  for (int step = 0; step < 96; ++step) forward_and_backward(client);
 }
 
 void few_steps(Client& client) {
