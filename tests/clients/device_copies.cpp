@@ -109,7 +109,8 @@ void copies_with_mapped(Client& client) {
   Client other = second_device(client);
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 1;
   CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr there = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -259,7 +260,7 @@ void copies_of_other_device(Client& client) {
   uint32_t words = kWords;
   CUdeviceptr at = table;
   client.launch(client.function("mix_table"), {&sum, &at, &count, &words}, {8, 8, 4, 4});
-  for (const uint32_t i : {2, 5, 8}) mix_on_host(mixed, wanted[i]);
+  for (const uint32_t i : {2u, 5u, 8u}) mix_on_host(mixed, wanted[i]);
   client.expect(sum, mixed);
   for (uint32_t i = 0; i < kCrowd; ++i) client.expect(here[i], wanted[i]);
   client.disperse(more);
