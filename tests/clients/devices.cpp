@@ -210,7 +210,7 @@ void stream_ordered_on_devices(Client& client) {
   for (uint32_t step = 0; step < 4; ++step) {
     for (int at = 0; at < 2; ++at) {
       Client& at_work = *clients[at];
-      enter(*clients[(at + step) % 2]);
+      enter(*clients[(static_cast<uint32_t>(at) + step) % 2]);
       CUdeviceptr sum = 0;
       CHECK_CUDA(client.cuda.cuMemAllocAsync(&sum, kBytes, at_work.stream));
       int ordinal = -1;
