@@ -27,7 +27,8 @@ fail() {
 libraries() { compgen -G "$venv/lib/python3*/site-packages/torch/lib"; }
 torch_is_there() { [ -e "$venv/wheel" ] && [ "$(sed -n 2p "$venv/wheel")" = "$torch_version" ] && [ -d "$(sed -n 1p "$venv/wheel")" ]; }
 huggingface_is_there() { [ -e "$venv/huggingface" ] && [ "$(cat "$venv/huggingface")" = "${huggingface[*]}" ]; }
-install() { "$venv/bin/python" -m pip install --disable-pip-version-check "$@" >>"$log" 2>&1; }
+# Python compiles what it imports; pip would compile everything, which takes as long as to fetch it.
+install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-compile "$@" >>"$log" 2>&1; }
 
 # could_not WHAT: after pip has failed.
 could_not() {

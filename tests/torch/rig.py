@@ -29,7 +29,7 @@ def clean_environment(build):
     """This process's, without what would decide about the run."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("OFFLOAD_", "SIMGPU_", "PYTORCH_", "LD_", "CUDA_", "HF_"))}
-    environment.update(SIMGPU_BUILD=str(build), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
+    environment.update(SIMGPU_BUILD=str(build), OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
     return environment
 
 
