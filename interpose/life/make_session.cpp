@@ -121,7 +121,8 @@ EngineConfig make_config(const Device& device, bool move, HostPart& host_part) {
     config.host_limit_bytes = host_parts.limit_bytes();
     config.host_share = &host_part;
   }
-  config.min_size_bytes = wanted.min_size_bytes;
+  config.min_size_bytes =
+      least_moved_bytes(wanted, wanted.gpu_limit.of(device.total_bytes), device.granularity);
   config.slot_chunk_bytes = wanted.slot_chunk_bytes;
   config.queue_depth = static_cast<uint32_t>(wanted.queue_depth);
   config.grace_ops = static_cast<uint32_t>(wanted.grace_operations);
@@ -183,12 +184,15 @@ Session* make_session() {
   }
   if (first_session.load(std::memory_order_relaxed) == nullptr) shared = own_new<Shared>();
   OfDevice& own = of_device(ordinal);
-  Policy& policy = make_policy(options().policy, policy_config(options()), own.policy_storage);
+  const uint64_t limit_bytes = options().gpu_limit.of(device.total_bytes);
+  Policy& policy =
+      make_policy(options().policy, policy_config(options(), limit_bytes, device.granularity),
+                  own.policy_storage);
   const EngineConfig config = make_config(device, may_move(device, policy), own.host_part);
   auto* session = own_new<Session>(
       device, config, Session::Surroundings{shared->graphs, shared->layouts, own.counts, policy});
   session->native = is_native_pytorch();
-  session->native_memory.limit(options().gpu_limit.of(device.total_bytes));
+  session->native_memory.limit(limit_bytes);
   if (session->open() != Status::kOk) {
     statistics().set_reason(Reason::no_device_support);
     return nullptr;

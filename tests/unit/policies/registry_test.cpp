@@ -33,12 +33,25 @@ TEST(Registry, OptionsReachThePolicy) {
   set_defaults(options);
   set_option(options, OptionId::watermark, "20%", OptionSource::kEnvironment);
   set_option(options, OptionId::min_size_bytes, "64KiB", OptionSource::kEnvironment);
-  PolicyConfig config = policy_config(options);
+  PolicyConfig config = policy_config(options, 1 << 30, 2 << 20);
   EXPECT_DOUBLE_EQ(config.alpha, 0.2);
   EXPECT_EQ(config.min_size_bytes, 65536u);
   PolicyStorage storage;
   Policy& pressure = make_policy(PolicyName::kPressure, config, storage);
   EXPECT_EQ(pressure.bytes_to_free({.total_bytes = 1000, .mapped_bytes = 801}), 101u);
+}
+
+TEST(Registry, TheLeastSizeThatMovesIsLessOnASmallCardUnlessItIsSet) {
+  constexpr std::uint64_t kMega = 1 << 20;
+  Options options{};
+  set_defaults(options);
+  EXPECT_EQ(least_moved_bytes(options, 24576 * kMega, 2 * kMega), 4 * kMega);
+  EXPECT_EQ(least_moved_bytes(options, 1024 * kMega, 2 * kMega), 4 * kMega);
+  EXPECT_EQ(least_moved_bytes(options, 256 * kMega, 2 * kMega), kMega);
+  EXPECT_EQ(least_moved_bytes(options, 16 * kMega, 2 * kMega), kMega / 4);
+  EXPECT_EQ(policy_config(options, 256 * kMega, 2 * kMega).min_size_bytes, kMega);
+  set_option(options, OptionId::min_size_bytes, "4MiB", OptionSource::kEnvironment);
+  EXPECT_EQ(least_moved_bytes(options, 256 * kMega, 2 * kMega), 4 * kMega);
 }
 
 }  // namespace
