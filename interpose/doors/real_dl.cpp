@@ -147,6 +147,11 @@ bool in_any_liboffload(const void* address) {
   return owner.is_copy;
 }
 
+void* real_function(const char* name) {
+  void* next = real_dlsym(RTLD_NEXT, name);
+  return next != nullptr && !in_any_liboffload(next) ? next : first_definition(name);
+}
+
 void* real_dlsym(void* handle, const char* name) {
   return offload_real_dlsym.load(std::memory_order_acquire)(handle, name);
 }

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "interpose/doors/environment.h"
 #include "interpose/doors/substitute.h"
 #include "interpose/doors/traps.h"
 #include "interpose/driver/probe.h"
@@ -152,6 +153,13 @@ void say_start_line(const Session& session) {
            session.device.name, session.device.driver_version / 1000,
            session.device.driver_version % 1000 / 10, limit.c_str(), host.c_str(),
            session.config.move ? "" : "; nothing is moved");
+  if (is_pytorch()) {
+    log_info("PyTorch's allocator is %s%s",
+             words_of<PytorchAlloc>()[static_cast<size_t>(pytorch_allocator())].data(),
+             completed_pytorch_variables()
+                 ? ": backend:cudaMallocAsync was put before what the program set"
+                 : "");
+  }
   log_debug("%zu wrappers handed out so far, %zu traps hit", wrappers_handed_out(), traps_hit());
   if (!log_enabled(LogLevel::kInfo)) return;
   char values[1024];

@@ -51,6 +51,27 @@ int looks_like_c10(dl_phdr_info* object, size_t, void* found) {
 
 }  // namespace
 
+PytorchVariable pytorch_variable(std::string_view name) {
+  if (!name.starts_with("PYTORCH_")) return PytorchVariable::kNone;
+  if (name == kConf) return PytorchVariable::kCudaAllocConf;
+  if (name == kNewConf) return PytorchVariable::kAllocConf;
+  return name == kNoCaching ? PytorchVariable::kNoMemoryCaching : PytorchVariable::kNone;
+}
+
+const char* name_of(PytorchVariable variable) {
+  switch (variable) {
+    case PytorchVariable::kCudaAllocConf:
+      return kConf;
+    case PytorchVariable::kAllocConf:
+      return kNewConf;
+    case PytorchVariable::kNoMemoryCaching:
+      return kNoCaching;
+    case PytorchVariable::kNone:
+      break;
+  }
+  return "";
+}
+
 PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariables& now,
                                       std::span<char> conf) {
   PytorchChanges changes;
@@ -58,7 +79,11 @@ PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariable
   const char* present = is_set(now.cuda_alloc_conf) ? now.cuda_alloc_conf : now.alloc_conf;
   const std::string_view keys = is_set(present) ? trimmed(present) : std::string_view{};
   const std::string_view backend = backend_of(keys);
-  if (backend == "native") return changes;  // the user's word; the other variable would override it
+  if (backend == "native") {  // the user's word; the other variable would override it
+    changes.clear_no_memory_caching =
+        is_set(now.no_memory_caching) && now.no_memory_caching_is_ours;
+    return changes;
+  }
   changes.set_no_memory_caching = !is_set(now.no_memory_caching);
   if (wanted != PytorchAlloc::kAsync || !backend.empty()) return changes;
   const int length = std::snprintf(
@@ -68,12 +93,16 @@ PytorchChanges plan_pytorch_variables(PytorchAlloc wanted, const PytorchVariable
   return changes;
 }
 
-void set_pytorch_variables(PytorchAlloc wanted) {
-  char conf[4096];
+bool set_pytorch_variables(PytorchAlloc wanted) {
+  char conf[kMostConfBytes];
   const PytorchVariables now = {getenv(kConf), getenv(kNewConf), getenv(kNoCaching)};
+  const bool inherited = now.no_memory_caching != nullptr &&
+                         std::strcmp(now.no_memory_caching, "1") == 0 &&
+                         pytorch_allocator() == PytorchAlloc::kAsync;
   const PytorchChanges changes = plan_pytorch_variables(wanted, now, conf);
   if (changes.set_cuda_alloc_conf) setenv(kConf, conf, 1);
   if (changes.set_no_memory_caching) setenv(kNoCaching, "1", 0);
+  return changes.set_no_memory_caching || inherited;
 }
 
 bool is_pytorch() {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "interpose/doors/environment.h"
 #include "interpose/life/exit.h"
 #include "interpose/life/fail_closed.h"
 #include "interpose/life/fork.h"
@@ -27,9 +28,11 @@ constinit pthread_once_t met_driver = PTHREAD_ONCE_INIT;
 
 void start_once() {
   look_for_stderr();
+  bind_environment();
   usable = read_options(environ, process_options, problems);
   if (process_options.disable) return;
-  set_pytorch_variables(process_options.pytorch_alloc);
+  const bool ours = set_pytorch_variables(process_options.pytorch_alloc);
+  open_environment(process_options.pytorch_alloc, ours);
   forward_in_children();
   if (process_options.report != Report::kOff || process_options.log >= LogLevel::kInfo)
     speak_at_exit_without_driver();

@@ -227,6 +227,86 @@ def pytorch_variables():
     expect(added == {name for name, _ in both}, f"added {added}")
 
 
+# What getenv says after each statement, of PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and PYTORCH_NO_CUDA_MEMORY_CACHING.
+SEEN_BY_C = """
+import ctypes, os, sys
+C = ctypes.CDLL(None, use_errno=True)
+C.getenv.restype = ctypes.c_char_p
+CONF, NEW, CACHING = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"
+STRINGS = [ctypes.create_string_buffer(text.encode()) for text in (CONF + "=a:1", CONF + "=backend:native", CONF, "OF_MINE=1", "")]
+for statement in sys.argv[1:]:
+    exec(statement)
+    print([value and value.decode()[:80] for value in map(C.getenv, (name.encode() for name in (CONF, NEW, CACHING)))])
+"""
+OURS = "backend:cudaMallocAsync"
+
+
+def seen_by_c(statements, **settings):
+    _, out, error = run([sys.executable, "-c", SEEN_BY_C, *statements], clean_environment(**settings), [library()])
+    expect(error == "" and out.count("\n") == len(statements), out + error)
+    return [eval(line) for line in out.splitlines()]
+
+
+def expect_seen(steps, **settings):
+    for (statement, *wanted), found in zip(steps, seen_by_c([statement for statement, *_ in steps], **settings)):
+        expect(found == wanted, f"{settings} {statement}: {found} instead of {wanted}")
+
+
+def pytorch_variables_of_the_program():
+    """What a program sets for PyTorch's allocator means what it would have meant in the shell; what it reads is what it wrote."""
+    expect_seen((
+        ("pass", OURS, None, "1"),
+        ("os.environ[CONF] = 'a:1'; assert os.environ[CONF] == 'a:1'", f"{OURS},a:1", None, "1"),
+        ("os.environ.setdefault(CONF, 'b:1')", f"{OURS},a:1", None, "1"),
+        ("os.environ[CONF] = 'c:1,backend:cudaMallocAsync'", "c:1,backend:cudaMallocAsync", None, "1"),
+        ("os.environ[CONF] = ''", OURS, None, "1"),
+        ("os.environ[CONF] = 'a:1'; os.environ.pop(CONF); assert CONF not in os.environ", OURS, None, "1"),
+        ("os.environ[NEW] = 'd:1'", OURS, "d:1", "1"),  # PyTorch prefers the older one
+        ("os.environ[NEW] = 'backend:native'", OURS, "backend:native", "1"),
+        ("del os.environ[NEW]", OURS, None, "1"),
+        ("os.environ[CONF] = 'k' * 5000", "k" * 80, None, "1"),
+        ("assert os.fork() or os.environ.update({CONF: 'e:1'}) or os._exit(C.getenv(CONF.encode()) != b'" + OURS + ",e:1'); assert os.wait()[1] == 0",
+         "k" * 80, None, "1"),
+        # PyTorch's own cache, which is not forbidden any more.
+        ("os.environ[CONF] = 'backend:native'", "backend:native", None, None),
+        ("del os.environ[CONF]", OURS, None, None),
+    ))
+    # The C library's functions by themselves, with their results.
+    expect_seen((
+        ("assert C.setenv(CONF.encode(), b'a:1', 0) == 0", OURS, None, "1"),
+        ("assert C.setenv(CONF.encode(), b'a:1', 1) == 0", f"{OURS},a:1", None, "1"),
+        ("assert C.unsetenv(CONF.encode()) == 0", OURS, None, "1"),
+        ("assert C.putenv(STRINGS[0]) == 0", f"{OURS},a:1", None, "1"),
+        ("assert C.putenv(STRINGS[1]) == 0", "backend:native", None, None),
+        ("STRINGS[1].value = CONF.encode() + b'=b:1'", "b:1", None, None),  # it is the program's string
+        ("assert C.putenv(STRINGS[2]) == 0", OURS, None, None),
+        ("assert C.putenv(STRINGS[3]) == 0; STRINGS[3].value = b'OF_MINE=2'; assert C.getenv(b'OF_MINE') == b'2'", OURS, None, None),
+        ("for name in (None, b'', b'A=B'): assert C.setenv(name, b'1', 1) == -1 and ctypes.get_errno() == 22, name", OURS, None, None),
+        ("for name in (None, b'', b'A=B'): assert C.unsetenv(name) == -1 and ctypes.get_errno() == 22, name", OURS, None, None),
+        ("assert C.clearenv() == 0", None, None, None),
+        ("assert C.setenv(CONF.encode(), b'a:1', 0) == 0", f"{OURS},a:1", None, None),
+    ))
+    native = {"PYTORCH_ALLOC_CONF": "backend:native"}
+    expect_seen((("os.environ[NEW] = 'a:1'", None, f"{OURS},a:1", None), ("del os.environ[NEW]", OURS, None, None)), **native)
+    # What the user has forbidden stays so.
+    user = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    expect_seen((("os.environ[CONF] = 'backend:native'", "backend:native", None, "1"),), **user)
+    expect_seen((("os.environ[CACHING] = '1'", OURS, None, "1"), ("os.environ[CONF] = 'backend:native'", "backend:native", None, "1")))
+    expect_seen((("os.environ[CONF] = 'a:1'", "a:1", None, "1"), ("os.environ[CONF] = 'backend:native'", "backend:native", None, None)),
+                OFFLOAD_PYTORCH_ALLOC="uncached")
+    for setting in "PYTORCH_ALLOC", "DISABLE":
+        untouched = (("os.environ[CONF] = 'a:1'", "a:1", None, None), ("assert C.putenv(STRINGS[0]) == 0", "a:1", None, None),
+                     ("os.environ.pop(CONF)", None, None, None), ("os.environ[CACHING] = '1'", None, None, "1"))
+        expect_seen(untouched, **{f"OFFLOAD_{setting}": {"PYTORCH_ALLOC": "native", "DISABLE": "1"}[setting]})
+    # What a child inherits is completed there; with the words of its parent, PyTorch's own cache is not forbidden either.
+    child = "import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = '{}'; os.execvp('env', ['env'])"
+    for value, wanted in (("a:1", {f"PYTORCH_CUDA_ALLOC_CONF={OURS},a:1", "PYTORCH_NO_CUDA_MEMORY_CACHING=1"}), ("backend:native", {"PYTORCH_CUDA_ALLOC_CONF=backend:native"})):
+        for shell in (), ("sh", "-c", 'exec "$0" "$@"'):
+            _, out, _ = run([*shell, sys.executable, "-c", child.format(value)], clean_environment(), [library()])
+            found = {line for line in out.splitlines() if line.startswith("PYTORCH")}
+            expect(found == wanted, f"{value}: {found}")
+
+
 def bad_options_are_silent():
     """Children of a shell script are not the ones to complain to."""
     environment = clean_environment(OFFLOAD_GPU_LIMIT="much", OFFLOAD_NO_SUCH="1")

@@ -7,7 +7,7 @@
 #include <vector>
 
 int main() {
-  std::vector<std::string> names = {"dlsym", "dlvsym"};
+  std::vector<std::string> names = {"dlsym", "dlvsym", "putenv", "setenv", "unsetenv"};
 #define HOOK(symbol, ...) names.push_back(#symbol);
 #define TRAP(symbol, ...) names.push_back(#symbol);
 #include "interpose/hooks.def"

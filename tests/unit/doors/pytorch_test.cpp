@@ -14,6 +14,7 @@ struct Case {
   PytorchVariables now;  // CUDA_ALLOC_CONF, ALLOC_CONF, NO_CUDA_MEMORY_CACHING
   const char* conf;      // what it becomes; null: untouched
   bool set_no_caching;
+  bool clear_no_caching = false;
 };
 
 constexpr PytorchAlloc kAsync = PytorchAlloc::kAsync;
@@ -52,6 +53,24 @@ const Case kCases[] = {
      nullptr,
      false},
     {"under the new name too", kAsync, {nullptr, "backend:native", nullptr}, nullptr, false},
+    {"and with a cache, if we had forbidden it",
+     kAsync,
+     {"backend:native", nullptr, "1", true},
+     nullptr,
+     false,
+     true},
+    {"with uncached too",
+     PytorchAlloc::kUncached,
+     {"x:1,backend:native", nullptr, "1", true},
+     nullptr,
+     false,
+     true},
+    {"but not if the user had", kAsync, {"backend:native", nullptr, "1"}, nullptr, false},
+    {"ours stays beside other keys",
+     kAsync,
+     {"a:1", nullptr, "1", true},
+     "backend:cudaMallocAsync,a:1",
+     false},
     {"not a backend",
      kAsync,
      {"my_backend:native", nullptr, nullptr},
@@ -69,6 +88,7 @@ TEST(Pytorch, Variables) {
     EXPECT_EQ(changes.set_cuda_alloc_conf, it.conf != nullptr) << it.what;
     EXPECT_STREQ(conf, it.conf != nullptr ? it.conf : "untouched") << it.what;
     EXPECT_EQ(changes.set_no_memory_caching, it.set_no_caching) << it.what;
+    EXPECT_EQ(changes.clear_no_memory_caching, it.clear_no_caching) << it.what;
   }
 }
 
@@ -77,6 +97,32 @@ TEST(Pytorch, NothingIsSetThatDoesNotFit) {
   const std::string keys(40, 'k');
   EXPECT_FALSE(
       plan_pytorch_variables(kAsync, {keys.c_str(), nullptr, nullptr}, conf).set_cuda_alloc_conf);
+}
+
+TEST(Pytorch, NamesOfTheVariables) {
+  for (const char* name :
+       {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"})
+    EXPECT_STREQ(name_of(pytorch_variable(name)), name);
+  for (const char* name : {"", "PATH", "PYTORCH_", "PYTORCH_ALLOC_CON", "PYTORCH_ALLOC_CONF2"})
+    EXPECT_EQ(pytorch_variable(name), PytorchVariable::kNone) << name;
+}
+
+TEST(Pytorch, WhetherTheUncachedOneIsOurs) {
+  const auto ours = [](PytorchAlloc wanted, const char* conf, const char* caching) {
+    unsetenv("PYTORCH_ALLOC_CONF");
+    conf != nullptr ? setenv("PYTORCH_CUDA_ALLOC_CONF", conf, 1)
+                    : unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+    caching != nullptr ? setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", caching, 1)
+                       : unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+    return set_pytorch_variables(wanted);
+  };
+  EXPECT_TRUE(ours(kAsync, nullptr, nullptr));
+  EXPECT_TRUE(ours(PytorchAlloc::kUncached, "a:1", nullptr));
+  EXPECT_TRUE(ours(kAsync, "backend:cudaMallocAsync,a:1", "1"));  // a parent's
+  EXPECT_FALSE(ours(kAsync, nullptr, "1"));
+  EXPECT_FALSE(ours(kAsync, nullptr, "0"));
+  EXPECT_FALSE(ours(kAsync, "backend:cudaMallocAsync", "0"));
+  EXPECT_FALSE(ours(PytorchAlloc::kNative, nullptr, nullptr));
 }
 
 TEST(Pytorch, WhichAllocatorItTakes) {
