@@ -7,7 +7,11 @@
 #include <vector>
 
 int main() {
-  std::vector<std::string> names = {"dlsym", "dlvsym", "putenv", "setenv", "unsetenv"};
+  std::vector<std::string> names = {"dlsym", "dlvsym", "putenv", "setenv", "unsetenv",
+                                    // c10::detail::torchCheckFail, with a text and with a string
+                                    "_ZN3c106detail14torchCheckFailEPKcS2_jS2_",
+                                    "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_"
+                                    "stringIcSt11char_traitsIcESaIcEEE"};
 #define HOOK(symbol, ...) names.push_back(#symbol);
 #define TRAP(symbol, ...) names.push_back(#symbol);
 #include "interpose/hooks.def"
