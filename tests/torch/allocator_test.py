@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 
-from rig import main
+from rig import ROOT, main
 
 CAP = ["--memory", "16MiB"]
 SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
@@ -51,13 +51,24 @@ def sum_with_room(rig):
     """What all of them should print, without liboffload."""
     with WITH_ROOM:
         if not SUMS:
-            SUMS.append(rig.must(program(), ["--memory", "256MiB"]).values()["sum"])
+            SUMS.append(rig.must_without(program(), ["--memory", "256MiB"]).values()["sum"])
     return SUMS[0]
 
 
+# Keys are taken; another backend than the one that was loaded is PyTorch's own error.
+SETTINGS = """
+torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+try:
+    torch.cuda.memory._set_allocator_settings("backend:native")
+except RuntimeError as error:
+    print("native", "native != cudaMallocAsync" in str(error))
+"""
+
+
 def nothing_set(rig):
-    seen = expect(rig, program(), "cudaMallocAsync", 48)
-    assert seen["conf"] == "backend:cudaMallocAsync", seen
+    """And settings after the import."""
+    seen = expect(rig, program(after=SETTINGS), "cudaMallocAsync", 48)
+    assert seen["conf"] == "backend:cudaMallocAsync" and seen["native"] == "True", seen
 
 
 def variable_of_the_shell(rig):
@@ -66,44 +77,94 @@ def variable_of_the_shell(rig):
     assert seen["conf"] == "backend:cudaMallocAsync,expandable_segments:True", seen
 
 
-def newer_variable_of_the_shell(rig):
-    """PyTorch prefers the older one, so what stands in the newer one is copied there."""
-    seen = expect(rig, program(), "cudaMallocAsync", 48, **{CONF: "max_split_size_mb:64"})
+SET_BY_THE_SCRIPT = 'os.environ["{}"] = "{}"'
+
+
+def newer_variable(rig):
+    """PyTorch prefers the older one, so what stands in the newer one is copied there; what the script sets there changes nothing."""
+    by_script = SET_BY_THE_SCRIPT.format(CONF, "backend:native")
+    seen = expect(rig, program(before=by_script), "cudaMallocAsync", 48, **{CONF: "max_split_size_mb:64"})
     assert seen["conf"] == "backend:cudaMallocAsync,max_split_size_mb:64", seen
 
 
 def variable_of_the_script(rig):
-    """Set before torch is imported it replaces ours; then each tensor comes from cudaMalloc, and PyTorch counts nothing."""
-    for value in "expandable_segments:True", "backend:native":
-        expect(rig, program(before=f'os.environ["{CUDA_CONF}"] = "{value}"'), "native", 0)
-    for value in "expandable_segments:True", "backend:native":  # PyTorch prefers the older variable, which is ours
-        expect(rig, program(before=f'os.environ["{CONF}"] = "{value}"'), "cudaMallocAsync", 48)
+    """Set before torch is imported it means what it would have meant in the shell; the script sees what it wrote."""
+    seen = expect(rig, program(before=SET_BY_THE_SCRIPT.format(CUDA_CONF, "expandable_segments:True")), "cudaMallocAsync", 48)
+    assert seen["conf"] == "expandable_segments:True", seen
 
 
-def settings_after_import(rig):
-    """Keys are taken; another backend than the one that was loaded is PyTorch's own error."""
-    text = program(after='torch.cuda.memory._set_allocator_settings("{}")')
-    expect(rig, text.format("expandable_segments:True"), "cudaMallocAsync", 48)
-    run = rig.run(text.format("backend:native"), CAP, offload={})
-    assert run.status == 1 and "native != cudaMallocAsync" in run.said, run.said
+FINDER = f"""
+import os, runpy
+{SET_BY_THE_SCRIPT.format(CUDA_CONF, "expandable_segments:True")}
+seen = runpy.run_path({str(ROOT / "tests" / "torch" / "batch_finder.py")!r}, run_name="__main__")
+print("peak", seen["torch"].cuda.max_memory_allocated() >> 20)
+"""
+
+
+def batch_size_is_found_by_such_a_script(rig):
+    """Out of memory is the error that it looks for, as often as it takes, and nothing is left behind."""
+    run = rig.must(FINDER, ["--memory", "24MiB"], offload={"OFFLOAD_HOST_LIMIT": "35MiB", "OFFLOAD_LOG": "info"}, **SMALL_WORKSPACE)
+    seen = run.values()
+    assert "\ntried 128\n" in run.out and int(seen["found"]) < 256 and int(seen["peak"]) > 24, run.out
+    assert seen["left"] == "0" and run.report["bytes_out"] > 0, run.out
+    assert "OFFLOAD_HOST_LIMIT" in run.said, run.said
+    assert run.said.count("PyTorch's allocator is async: backend:cudaMallocAsync was put before what the program set") == 1, run.said
+
+
+# The driver itself asked, which PyTorch's stream-ordered backend never does.
+HANDLE = """
+import ctypes
+handle = (ctypes.c_char * 64)()
+print("result", ctypes.CDLL("libcuda.so.1").cuIpcGetMemHandle(handle, ctypes.c_void_p(x.data_ptr())))
+"""
+
+UNCACHED = f"""
+import torch
+x = torch.ones(1 << 18, device="cuda")
+{HANDLE}
+tensors = []
+try:
+    while True: tensors.append(torch.full((1 << 18,), float(len(tensors))).cuda())
+except Exception as error:
+    print("error", type(error).__module__, type(error).__name__, str(error).splitlines()[0])
+print("kept", all(bool((tensor.cpu() == index).all()) for index, tensor in enumerate(tensors)), len(tensors) > 20)
+print("backend", torch.cuda.get_allocator_backend(), torch.cuda.memory_allocated())
+try:
+    with torch.cuda.graph(torch.cuda.CUDAGraph()): x + 1
+except Exception as error:
+    print("capture", type(error).__name__)
+"""
+
+
+def uncached(rig):
+    """Memory moves, but PyTorch counts nothing, refuses a capture's memory, and its error is another when memory is out. What liboffload maps
+    cannot be shared with a process, and a line says what helps."""
+    run = rig.must(UNCACHED, CAP, offload={"OFFLOAD_PYTORCH_ALLOC": "uncached", "OFFLOAD_HOST_LIMIT": "16MiB"})
+    assert "error torch AcceleratorError CUDA error: out of memory\nkept True True\nbackend native 0\ncapture AcceleratorError\n" in run.out, run.out
+    assert run.report["bytes_out"] > 0 and "result 0" not in run.out, run.out
+    lines = run.lines_of_ours()
+    assert len(lines) == 2 and "OFFLOAD_PYTORCH_ALLOC=native" in lines[0] and "OFFLOAD_HOST_LIMIT" in lines[1], run.said
 
 
 def native_is_left_alone(rig):
-    """Chosen by the user or by our option: PyTorch's own error under the cap, the reason beside it, and nothing moved."""
-    for offload, settings in ({}, {CUDA_CONF: "backend:native"}), ({}, {CONF: "backend:native"}), ({"OFFLOAD_PYTORCH_ALLOC": "native"}, {}):
-        run = rig.run(program(), CAP, offload=offload, **settings)
+    """Chosen by the user, by the script or by our option: PyTorch's own error under the cap, the reason beside it, and nothing moved."""
+    by_script = SET_BY_THE_SCRIPT.format(CUDA_CONF, "backend:native")
+    for before, offload, settings in (("", {}, {CUDA_CONF: "backend:native"}), ("", {}, {CONF: "backend:native"}),
+                                      ("", {"OFFLOAD_PYTORCH_ALLOC": "native"}, {}), (by_script, {}, {})):
+        run = rig.run(program(before), CAP, offload=offload, **settings)
         assert run.status == 1 and "backend native" in run.out, run.out
         assert "torch.OutOfMemoryError: CUDA out of memory." in run.said, run.said
         assert run.lines_of_ours() and all("OFFLOAD_PYTORCH_ALLOC=native" in line for line in run.lines_of_ours()), run.said
         assert run.report["reason"] == "native_allocator" and run.report["bytes_out"] == 0, run.report
-    run = rig.must(program(), ["--memory", "256MiB"], offload={"OFFLOAD_PYTORCH_ALLOC": "native", "OFFLOAD_LOG": "info"})
-    assert "PyTorch's own cache hides its tensors: the driver serves it and nothing is moved" in run.said, run.said
 
 
 # What torch.compile(mode="reduce-overhead") is beside its kernels, which need Triton and so a GPU's compiler.
 TREES = """
-f = torch.compile(torch.nn.Linear(64, 64).cuda(), backend="cudagraphs")
-    for count in range(4): f(torch.ones(64, 64, device="cuda")).sum().backward()
+model = torch.nn.Linear(64, 64).cuda()
+    f = torch.compile(model, backend="cudagraphs")
+    for count in range(4):
+        model.zero_grad()
+        f(torch.ones(64, 64, device="cuda")).sum().backward()
 """
 
 REFUSED = {
@@ -111,26 +172,32 @@ REFUSED = {
     "recordHistory": "torch.cuda.memory._record_memory_history()",
     "snapshot": "torch.cuda.memory._snapshot()",
     "createOrIncrefPool": "torch.cuda.MemPool()",
-    "shareIpcHandle": "x.untyped_storage()._share_cuda_()",
+    # As to a process.
+    "shareIpcHandle": "queue = multiprocessing.get_context('spawn').SimpleQueue(); queue.put(x)",
 }
+SNAPSHOT = "print('segments', len(torch.cuda.memory._snapshot()['segments']) > 0)"
+POOL = "pool = torch.cuda.MemPool()\nwith torch.cuda.use_mem_pool(pool): y = torch.ones(1 << 18, device='cuda')\nprint('in pool', len(pool.snapshot()) > 0)"
 
 
 def refusals(rig):
     """What the stream-ordered backend cannot do it refuses before the driver is asked anything: PyTorch's error and no line of ours,
-    the same as without us. The first three work with PyTorch's own cache."""
-    text = "import torch\nx = torch.ones(1 << 18, device='cuda')\n"
+    the same as without us. All of it works with PyTorch's own cache, and the driver's own handles do."""
+    text = "import torch\nfrom torch import multiprocessing\nx = torch.ones(1 << 18, device='cuda')\n"
     for name, call in REFUSED.items():
         text += f"try:\n    {call}\n    print('{name} done')\nexcept RuntimeError as error:\n    print('{name}', 'cudaMallocAsync' in str(error))\n"
-    without, on = rig.must(text), rig.must(text, offload={})
-    assert on.out == without.out and on.out.count("True") == len(REFUSED), on.out
+    without, on = rig.must_without(text), rig.must(text, offload={})
+    assert on.out == without.out == "".join(f"{name} True\n" for name in REFUSED), on.out
     assert not on.lines_of_ours(), on.said
-    native = rig.run(text, offload={"OFFLOAD_PYTORCH_ALLOC": "native"})
-    assert native.out.count("done") >= 3, native.out + native.said
+    native = rig.must(text + HANDLE + SNAPSHOT + "\n" + POOL, ["--memory", "256MiB"],
+                      offload={"OFFLOAD_PYTORCH_ALLOC": "native", "OFFLOAD_LOG": "info"})
+    assert native.out == "".join(f"{name} done\n" for name in REFUSED) + "result 0\nsegments True\nin pool True\n", native.out + native.said
+    assert "PyTorch's own cache hides its tensors: the driver serves it and nothing is moved" in native.said, native.said
+    assert "PyTorch's allocator is native\n" in native.said, native.said
 
 
 # What torch.multiprocessing does with a tensor that is sent to another process, which reads it and writes to it.
 SHARING = """
-import sys, torch, torch.multiprocessing
+import torch, torch.multiprocessing
 def child(queue, done):
     tensor = queue.get()
     print("child", tensor[:3].tolist(), flush=True)
@@ -145,12 +212,7 @@ if __name__ == "__main__":
     tensor = torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0], device="cuda")
     process = context.Process(target=child, args=(queue, done))
     process.start()
-    try:
-        queue.put(tensor)
-    except RuntimeError as error:
-        print("refused", str(error).splitlines()[0])
-        process.terminate()
-        sys.exit()
+    queue.put(tensor)
     done.get()
     print("parent", tensor.tolist(), flush=True)
     done.put(1)
@@ -158,17 +220,8 @@ if __name__ == "__main__":
     print("ended", process.exitcode)
 """
 
-# The driver itself asked, which PyTorch's stream-ordered backend never does.
-HANDLE = """
-import ctypes, torch
-x = torch.ones(1 << 18, device="cuda")
-handle = (ctypes.c_char * 64)()
-print("result", ctypes.CDLL("libcuda.so.1").cuIpcGetMemHandle(handle, ctypes.c_void_p(x.data_ptr())))
-"""
-
-
 def sharing_with_a_process(rig):
-    """With PyTorch's own cache a tensor is shared as without us; what liboffload maps cannot be, and the one line says what helps."""
+    """With PyTorch's own cache a tensor is shared as without us."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "sharing.py"
         file.write_text(SHARING)
@@ -177,13 +230,6 @@ def sharing_with_a_process(rig):
         native = rig.must(words, offload={"OFFLOAD_PYTORCH_ALLOC": "native"})
         assert "child [3.0, 1.0, 4.0]" in without.out and "parent [0.0, 1.0, 2.0" in without.out and "ended 0" in without.out, without.out
         assert native.out == without.out and not native.lines_of_ours(), native.out + native.said
-        refused = rig.must(words, offload={})
-        assert "refused cudaMallocAsync does not yet support shareIpcHandle" in refused.out and not refused.lines_of_ours(), refused.out + refused.said
-    managed = rig.must(HANDLE, offload={"OFFLOAD_PYTORCH_ALLOC": "uncached"})
-    assert "result 0" not in managed.out, managed.out
-    assert len(managed.lines_of_ours()) == 1 and "OFFLOAD_PYTORCH_ALLOC=native" in managed.said, managed.said
-    native = rig.must(HANDLE, offload={"OFFLOAD_PYTORCH_ALLOC": "native"})
-    assert "result 0" in native.out and not native.lines_of_ours(), native.out + native.said
 
 
 LIMITED = """
@@ -254,13 +300,13 @@ print("weights", hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for 
 def captured_step(rig):
     """A training step in a CUDA graph computes the same, with room, and where memory moves before it is captured and between its
     replays; also on a card that has no more, where the launch has to be given memory for what the graph allocates."""
-    without = rig.must(GRAPH, ["--memory", "256MiB"], BETWEEN="1", **SMALL_WORKSPACE)
-    card = rig.run(GRAPH, ["--memory", SMALL_CARD], BETWEEN="1", **SMALL_WORKSPACE)
+    without = rig.must_without(GRAPH, ["--memory", "256MiB"], BETWEEN="1", **SMALL_WORKSPACE)
+    card = rig.without(GRAPH, ["--memory", SMALL_CARD], BETWEEN="1", **SMALL_WORKSPACE)
     assert card.status != 0 and "out of memory" in card.said.lower(), card.said
     on = rig.must(GRAPH, ["--memory", SMALL_CARD], offload={}, BETWEEN="1", **SMALL_WORKSPACE)
     assert on.out == without.out and not on.lines_of_ours(), on.out + without.out + on.said
     assert on.report["bytes_out"] > 0, on.report
-    without = rig.must(GRAPH, ["--memory", "256MiB"], BETWEEN="1")
+    without = rig.must_without(GRAPH, ["--memory", "256MiB"], BETWEEN="1")
     for schedule, limit in ("fifo", "100%"), ("fifo", "12MiB"), ("late", "12MiB"):
         options = ["--memory", "256MiB", "--schedule", schedule]
         on = rig.run(GRAPH, options, offload={"OFFLOAD_GPU_LIMIT": limit}, BETWEEN="1")
@@ -304,8 +350,8 @@ def capture_that_fails(rig):
     """PyTorch's own cache survives that; its stream-ordered backend ends the process when it frees what was captured, but for
     liboffload's answer."""
     options = ["--memory", "256MiB"]
-    without = rig.must(FALLS_BACK, options, TRIED="0", **SMALL_WORKSPACE)
-    assert rig.run(FALLS_BACK, options, TRIED="1", **SMALL_WORKSPACE).status != 0
+    without = rig.must_without(FALLS_BACK, options, TRIED="0", **SMALL_WORKSPACE)
+    assert rig.without(FALLS_BACK, options, TRIED="1", **SMALL_WORKSPACE).status != 0
     for limit in "100%", "10MiB":
         on = rig.must(FALLS_BACK, options, offload={"OFFLOAD_GPU_LIMIT": limit}, TRIED="1", **SMALL_WORKSPACE)
         assert on.out == "caught AcceleratorError\n" + without.out, on.out + without.out
@@ -336,8 +382,8 @@ def stream_destroyed_first(rig):
     """PyTorch's own cache does not ask about it; its stream-ordered backend frees on that stream, and ends the process when the driver
     refuses."""
     options = ["--memory", "256MiB"]
-    without = rig.must(OTHERS_STREAM, options, FREED="0")
-    assert rig.run(OTHERS_STREAM, options, FREED="1").status != 0
+    without = rig.must_without(OTHERS_STREAM, options, FREED="0")
+    assert rig.without(OTHERS_STREAM, options, FREED="1").status != 0
     for limit in "100%", "3MiB":
         on = rig.must(OTHERS_STREAM, options, offload={"OFFLOAD_GPU_LIMIT": limit}, FREED="1")
         assert on.out == "allocated 1\nallocated 2\nallocated 3\nallocated 4\n" + without.out, on.out + without.out
@@ -358,13 +404,13 @@ print("goes on", (x * 2).sum().item().hex())
 
 def graph_never_launched(rig):
     """What it would have allocated is freed without ever having been there."""
-    assert rig.run(NEVER_LAUNCHED).status != 0
+    assert rig.without(NEVER_LAUNCHED).status != 0
     on = rig.must(NEVER_LAUNCHED, offload={})
     assert on.out.startswith("goes on") and not on.lines_of_ours(), on.out + on.said
 
 
-TESTS = [nothing_set, variable_of_the_shell, newer_variable_of_the_shell, variable_of_the_script, settings_after_import,
-         native_is_left_alone, native_within_the_limit, refusals, sharing_with_a_process, captured_step,
+TESTS = [nothing_set, variable_of_the_shell, newer_variable, variable_of_the_script,
+         batch_size_is_found_by_such_a_script, uncached, native_is_left_alone, native_within_the_limit, refusals, sharing_with_a_process, captured_step,
          capture_that_fails, graph_never_launched, stream_destroyed_first]
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 import traceback
+
+from warm import Warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
@@ -62,6 +65,12 @@ def read_all(folder, pattern):
 class Rig:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
+        self.lock = threading.Lock()
+        self.warm = None
+
+    def close(self):
+        if self.warm:
+            self.warm.close()
 
     def command(self, words, folder, options=(), offload=None, **settings):
         if offload is not None:
@@ -84,9 +93,29 @@ class Rig:
             return Run(done.returncode, done.stdout, done.stderr, read_all(folder, "simgpu.*.json"), read_all(folder, "offload.*.json"))
 
     def must(self, program, options=(), offload=None, **settings):
-        run = self.run(program, options, offload, **settings)
-        assert run.status == 0, f"exit status {run.status}:\n{run.out}{run.said}"
-        return run
+        return succeeded(self.run(program, options, offload, **settings))
+
+    def without(self, text, options=(), **settings):
+        """Runs a program without liboffload, with the stream-ordered backend; forked from a Python that has imported torch."""
+        with self.lock:
+            if not self.warm:
+                self.warm = Warm([str(ROOT / "scripts" / "simgpu"), "--torch", "--granularity", str(GRANULARITY), "--", "env",
+                                  "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"], ["torch"], clean_environment(self.build))
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "program.py").write_text(text)
+            settings["SIMGPU_REPORT"] = f"{folder}/simgpu.%p.json"
+            settings.update(("SIMGPU_" + option.removeprefix("--").upper(), value) for option, value in zip(options[::2], options[1::2]))
+            done = self.warm.run([str(folder / "program.py")], settings, folder, TIMEOUT_S)
+            return Run(done.returncode, done.stdout, done.stderr, read_all(folder, "simgpu.*.json"), [])
+
+    def must_without(self, text, options=(), **settings):
+        return succeeded(self.without(text, options, **settings))
+
+
+def succeeded(run):
+    assert run.status == 0, f"exit status {run.status}:\n{run.out}{run.said}"
+    return run
 
 
 def failure_of(test, rig):
@@ -111,8 +140,10 @@ def main(tests, about, longer=()):
         return SKIPPED
     chosen = [test for test in [*tests, *longer] if test.__name__ in arguments.name] if arguments.name else tests
     failed = 0
+    rig = Rig(arguments.build)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for test, wrong in zip(chosen, pool.map(lambda test: failure_of(test, Rig(arguments.build)), chosen)):
+        for test, wrong in zip(chosen, pool.map(lambda test: failure_of(test, rig), chosen)):
             print(("FAIL " if wrong else "ok   ") + test.__name__, (wrong or "").replace("\n", "\n     "), flush=True)
             failed += wrong is not None
+    rig.close()
     return 1 if failed else 0
