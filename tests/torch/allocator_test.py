@@ -180,19 +180,21 @@ POOL = "pool = torch.cuda.MemPool()\nwith torch.cuda.use_mem_pool(pool): y = tor
 
 
 def refusals(rig):
-    """What the stream-ordered backend cannot do it refuses before the driver is asked anything: PyTorch's error and no line of ours,
-    the same as without us. All of it works with PyTorch's own cache, and the driver's own handles do."""
+    """What the stream-ordered backend cannot do it refuses before the driver is asked anything: PyTorch's error, the same as without
+    us, and one line of ours. All of it works with PyTorch's own cache, and the driver's own handles do. Other failed checks say nothing."""
     text = "import torch\nfrom torch import multiprocessing\nx = torch.ones(1 << 18, device='cuda')\n"
     for name, call in REFUSED.items():
         text += f"try:\n    {call}\n    print('{name} done')\nexcept RuntimeError as error:\n    print('{name}', 'cudaMallocAsync' in str(error))\n"
     without, on = rig.must_without(text), rig.must(text, offload={})
     assert on.out == without.out == "".join(f"{name} True\n" for name in REFUSED), on.out
-    assert not on.lines_of_ours(), on.said
+    assert len(on.lines_of_ours()) == 1 and "OFFLOAD_PYTORCH_ALLOC=native has it" in on.said, on.said
     native = rig.must(text + HANDLE + SNAPSHOT + "\n" + POOL, ["--memory", "256MiB"],
                       offload={"OFFLOAD_PYTORCH_ALLOC": "native", "OFFLOAD_LOG": "info"})
     assert native.out == "".join(f"{name} done\n" for name in REFUSED) + "result 0\nsegments True\nin pool True\n", native.out + native.said
     assert "PyTorch's own cache hides its tensors: the driver serves it and nothing is moved" in native.said, native.said
     assert "PyTorch's allocator is native\n" in native.said, native.said
+    other = rig.must("import torch\ntry:\n    torch.ones(3).cuda().reshape(5)\nexcept RuntimeError as error:\n    print(error)\n", offload={})
+    assert other.out == "shape '[5]' is invalid for input of size 3\n" and not other.lines_of_ours(), other.out + other.said
 
 
 # What torch.multiprocessing does with a tensor that is sent to another process, which reads it and writes to it.
