@@ -11,7 +11,7 @@
 
 Each combination runs the script twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload (in quick
 forked from a Python that has imported torch, warm.py), and with it on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
-state), the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
+state), no step of the optimizer left out by the gradient scaler, the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
 nothing unexpected on standard error, and something moved. 77: PyTorch is not there (make torch)."""
 
 import argparse
@@ -95,7 +95,9 @@ class Result:
 
     def failure(self):
         if self.status == 0:
-            return None
+            # A scaler that skips every step would do so with liboffload and without.
+            taken = next((line.split() for line in self.lines if line.startswith("taken ")), None)
+            return None if taken and taken[1] == taken[3] != "0" else "the optimizer left out steps: " + (" ".join(taken) if taken else "it took none")
         return f"exit status {self.status}: " + "\n".join(self.unexpected)[-3000:]
 
 
