@@ -20,13 +20,14 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, is_there
+from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, missing, preloading
 from scripts import SCRIPTS
 from warm import Warm
 
@@ -130,8 +131,11 @@ class Gate:
         options = (word for name, value in self.device(folder, memory, schedule).items() for word in ("--" + name, value))
         line = [SIMGPU, "--torch", *options, "--", "env", *variables(settings), *command]
         if self.verbose:
-            print("+ SIMGPU_BUILD=" + self.environment["SIMGPU_BUILD"], " ".join(line), flush=True)
+            print("+ SIMGPU_BUILD=" + self.environment["SIMGPU_BUILD"], shlex.join(line), flush=True)
         return subprocess.run(line, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
+    def start_with_us(self, command, *where):
+        return self.start(preloading(self.build / "liboffload.so", command), *where)
 
     def fork(self, command, folder, memory, schedule, _):
         settings = {"SIMGPU_" + name.upper(): value for name, value in self.device(folder, memory, schedule).items()}
@@ -198,8 +202,7 @@ class Gate:
         self.note_cap(combination, peak, wanted, memory)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            results = self.together(self.start, chosen, folder, memory, combination["schedule"], {
-                "LD_PRELOAD": str(self.build / "liboffload.so"),
+            results = self.together(self.start_with_us, chosen, folder, memory, combination["schedule"], {
                 "OFFLOAD_EVICTED": combination["evicted"],
                 "OFFLOAD_PYTORCH_ALLOC": combination["allocator"],
                 "OFFLOAD_MIN_SIZE": str(GRANULARITY),
@@ -239,8 +242,8 @@ def main():
     script = SCRIPTS[arguments.script]
     if arguments.what == "pairs":
         return show_pairs(script)
-    if not is_there(arguments.build):
-        print("PyTorch is not there: make torch")
+    if lack := missing(arguments.build, script.hugging_face):
+        print(lack)
         return SKIPPED
     gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one", warm=arguments.what == "quick")
     again = f"tests/torch/gate.py --build {gate.build} --script {script.name} one"
