@@ -3,8 +3,8 @@
 """An unmodified PyTorch script under a memory cap ends with the same bits as one with room.
 
   gate.py --build DIR quick    every pair of choices, features several at once (make test-torch)
-  gate.py pairs                what quick consists of, and how many pairs that are; nothing is run
-  gate.py --build DIR soak     every pair, features one by one, several times, and longer (make soak-torch)
+  gate.py pairs                what quick (or --of soak) consists of, and how many pairs that are; nothing is run
+  gate.py --build DIR soak     every pair too, features one by one, several times, and longer (make soak-torch)
   gate.py --build DIR chance   by chance, for --seconds, as --seed says
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
   --script hf                  the one for Hugging Face's Trainer instead of the plain one (scripts.py)
@@ -54,11 +54,9 @@ def variables(settings):
     return [f"{name}={value}" for name, value in settings.items()]
 
 
-def spread(choices, seed):
-    """Fewer than a covering set of all: every pair of the script's choices, CAPPED's laid over them so that all of them occur."""
-    capped = runner.covering_set(CAPPED)
-    random.Random(seed).shuffle(capped)
-    return [{**script, **where} for script, where in zip(choices, itertools.cycle(capped))]
+def soak(script, rounds, seed):
+    """Every pair of the script's choices, features one by one, in each round; over all rounds every pair of all choices."""
+    return runner.laid_over(runner.covering_set(script.choices) * rounds, CAPPED, seed=seed)
 
 
 def quick(script):
@@ -66,9 +64,8 @@ def quick(script):
     return runner.laid_over(runner.covering_set({**script.choices, "feature": script.together}), CAPPED)
 
 
-def show_pairs(script):
+def show_pairs(combinations, choices):
     """Exit status 1 if one is missing."""
-    combinations, choices = quick(script), {**script.choices, "feature": script.together, **CAPPED}
     for combination in combinations:
         print(" ".join(f"{key}={value}" for key, value in combination.items()))
     wanted = {pair for keys in itertools.combinations(sorted(choices), 2)
@@ -233,15 +230,18 @@ def main():
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--script", choices=sorted(SCRIPTS), default="train")
-    parser.add_argument("--rounds", type=int, default=3, help="of soak, each with every pair of the script's choices, the caps and schedules laid over them otherwise")
+    parser.add_argument("--rounds", type=int, default=3, help="of soak, each with every pair of the script's choices, and together with every pair")
+    parser.add_argument("--of", choices=["quick", "soak"], default="quick", help="what pairs shows")
     parser.add_argument("--seconds", type=float, default=600, help="of chance: none is begun after that")
-    parser.add_argument("--seed", type=int, help="of chance and soak; it is printed")
+    parser.add_argument("--seed", type=int, help="of chance, soak and pairs; it is printed")
     parser.add_argument("what", choices=["quick", "pairs", "soak", "chance", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
     script = SCRIPTS[arguments.script]
     if arguments.what == "pairs":
-        return show_pairs(script)
+        if arguments.of == "soak":
+            return show_pairs(soak(script, arguments.rounds, arguments.seed or 0), {**script.choices, **CAPPED})
+        return show_pairs(quick(script), {**script.choices, "feature": script.together, **CAPPED})
     if lack := missing(arguments.build, script.hugging_face):
         print(lack)
         return SKIPPED
@@ -265,8 +265,7 @@ def main():
     if arguments.what == "quick":
         combinations = quick(script)
     else:
-        pairs = runner.covering_set(script.choices)
-        combinations = [combination for each in range(arguments.rounds) for combination in spread(pairs, seed + each)]
+        combinations = soak(script, arguments.rounds, seed)
     failed = runner.run_all(gate.check, combinations, arguments.jobs, again)
     gate.close()
     failed += gate.close_caps()
