@@ -23,13 +23,13 @@ die() {
   printf 'demo: %s\n' "$1" >&2
   exit 1
 }
-for file in liboffload.so torch-venv/bin/python simgpu/torch/libcublas.so.13; do
+for file in liboffload.so offload torch-venv/bin/python simgpu/torch/libcublas.so.13; do
   [ -e "$build/$file" ] && continue
   printf 'demo: %s\n' "$build/$file is missing: run make torch first" >&2
   exit 77
 done
 
-# run NAME MEMORY [NAME=VALUE ...]: standard output to the screen and to a file.
+# run NAME MEMORY [NAME=VALUE ...] [COMMAND ...]: with these variables and under this command; standard output to the screen and to a file.
 run() {
   local name=$1 memory=$2
   shift 2
@@ -46,6 +46,7 @@ report() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.
 # All but the peak, which the simulated pool and liboffload's round differently.
 results() { grep -v '^peak' "$folder/$1.out"; }
 
+echo "The simulated GPU makes up what PyTorch's kernels compute from all that they are given: the losses below are no losses."
 echo "1. python $script on the simulated GPU, with room for everything."
 run room 2GiB || die "the first run failed; see above"
 peak=$(value room peak)
@@ -61,8 +62,8 @@ else
   capped_text="exit $capped"
 fi
 
-echo "3. The same again with LD_PRELOAD=liboffload.so."
-run offload "$cap" LD_PRELOAD="$build/liboffload.so" OFFLOAD_REPORT=json OFFLOAD_REPORT_FILE="$folder/report.json"
+echo "3. The same again with offload run, which preloads liboffload.so."
+run offload "$cap" OFFLOAD_REPORT=json OFFLOAD_REPORT_FILE="$folder/report.json" "$build/offload" run --
 offload=$?
 same=no
 [ "$offload" -eq 0 ] && cmp -s <(results room) <(results offload) && same=yes

@@ -23,7 +23,7 @@ import tempfile
 import instructions
 from measures import MEASURES
 from phantoms import named_share, phantoms
-from rig import ROOT, SKIPPED, Rig, clean_environment, is_there
+from rig import ROOT, SKIPPED, Rig, clean_environment, missing
 
 SCRIPT = ["python", str(ROOT / "tests" / "torch" / "train.py"), "--layers", "6", "--width", "64", "--sequence", "64", "--batch", "8"]
 # Not where time is measured: PyTorch parses these at every product, by a regular expression that takes longer than all else that it does.
@@ -171,8 +171,8 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="default: bench-torch.json in the build folder")
     parser.add_argument("--quick", action="store_true", help="few repetitions, to see that everything runs")
     arguments = parser.parse_args()
-    if not is_there(arguments.build):
-        print("PyTorch is not there: make torch")
+    if lack := missing(arguments.build):
+        print(lack)
         return SKIPPED
     try:
         measures = measure(Rig(arguments.build), arguments.quick)

@@ -3,15 +3,15 @@
 """An unmodified PyTorch script under a memory cap ends with the same bits as one with room.
 
   gate.py --build DIR quick    every pair of choices, features several at once (make test-torch)
-  gate.py pairs                what quick consists of, and how many pairs that are; nothing is run
-  gate.py --build DIR soak     every pair, features one by one, several times, and longer (make soak-torch)
+  gate.py pairs                what quick (or --of soak) consists of, and how many pairs that are; nothing is run
+  gate.py --build DIR soak     every pair too, features one by one, several times, and longer (make soak-torch)
   gate.py --build DIR chance   by chance, for --seconds, as --seed says
   gate.py --build DIR one cap=45 precision=bf16 ...    one combination, what is not named being the first choice
   --script hf                  the one for Hugging Face's Trainer instead of the plain one (scripts.py)
 
 Each combination runs the script twice on the simulated GPU with PyTorch's stock wheel: with room and without liboffload (in quick
 forked from a Python that has imported torch, warm.py), and with it on a device of cap % of max_memory_allocated (but never less than its largest launch needs). Equal lines (losses to the last bit, hash of weights, hash of the optimizer's
-state), the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
+state), no step of the optimizer left out by the gradient scaler, the same allocations named by the same launches, exit status 0 (the simulated GPU turns any report of its checker into 97),
 nothing unexpected on standard error, and something moved. 77: PyTorch is not there (make torch)."""
 
 import argparse
@@ -20,13 +20,14 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, is_there
+from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, missing, preloading
 from scripts import SCRIPTS
 from warm import Warm
 
@@ -53,11 +54,9 @@ def variables(settings):
     return [f"{name}={value}" for name, value in settings.items()]
 
 
-def spread(choices, seed):
-    """Fewer than a covering set of all: every pair of the script's choices, CAPPED's laid over them so that all of them occur."""
-    capped = runner.covering_set(CAPPED)
-    random.Random(seed).shuffle(capped)
-    return [{**script, **where} for script, where in zip(choices, itertools.cycle(capped))]
+def soak(script, rounds, seed):
+    """Every pair of the script's choices, features one by one, in each round; over all rounds every pair of all choices."""
+    return runner.laid_over(runner.covering_set(script.choices) * rounds, CAPPED, seed=seed)
 
 
 def quick(script):
@@ -65,9 +64,8 @@ def quick(script):
     return runner.laid_over(runner.covering_set({**script.choices, "feature": script.together}), CAPPED)
 
 
-def show_pairs(script):
+def show_pairs(combinations, choices):
     """Exit status 1 if one is missing."""
-    combinations, choices = quick(script), {**script.choices, "feature": script.together, **CAPPED}
     for combination in combinations:
         print(" ".join(f"{key}={value}" for key, value in combination.items()))
     wanted = {pair for keys in itertools.combinations(sorted(choices), 2)
@@ -95,7 +93,9 @@ class Result:
 
     def failure(self):
         if self.status == 0:
-            return None
+            # A scaler that skips every step would do so with liboffload and without.
+            taken = next((line.split() for line in self.lines if line.startswith("taken ")), None)
+            return None if taken and taken[1] == taken[3] != "0" else "the optimizer left out steps: " + (" ".join(taken) if taken else "it took none")
         return f"exit status {self.status}: " + "\n".join(self.unexpected)[-3000:]
 
 
@@ -128,8 +128,11 @@ class Gate:
         options = (word for name, value in self.device(folder, memory, schedule).items() for word in ("--" + name, value))
         line = [SIMGPU, "--torch", *options, "--", "env", *variables(settings), *command]
         if self.verbose:
-            print("+ SIMGPU_BUILD=" + self.environment["SIMGPU_BUILD"], " ".join(line), flush=True)
+            print("+ SIMGPU_BUILD=" + self.environment["SIMGPU_BUILD"], shlex.join(line), flush=True)
         return subprocess.run(line, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
+    def start_with_us(self, command, *where):
+        return self.start(preloading(self.build / "liboffload.so", command), *where)
 
     def fork(self, command, folder, memory, schedule, _):
         settings = {"SIMGPU_" + name.upper(): value for name, value in self.device(folder, memory, schedule).items()}
@@ -196,8 +199,7 @@ class Gate:
         self.note_cap(combination, peak, wanted, memory)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            results = self.together(self.start, chosen, folder, memory, combination["schedule"], {
-                "LD_PRELOAD": str(self.build / "liboffload.so"),
+            results = self.together(self.start_with_us, chosen, folder, memory, combination["schedule"], {
                 "OFFLOAD_EVICTED": combination["evicted"],
                 "OFFLOAD_PYTORCH_ALLOC": combination["allocator"],
                 "OFFLOAD_MIN_SIZE": str(GRANULARITY),
@@ -228,17 +230,20 @@ def main():
     parser.add_argument("--build", default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--script", choices=sorted(SCRIPTS), default="train")
-    parser.add_argument("--rounds", type=int, default=3, help="of soak, each with every pair of the script's choices, the caps and schedules laid over them otherwise")
+    parser.add_argument("--rounds", type=int, default=3, help="of soak, each with every pair of the script's choices, and together with every pair")
+    parser.add_argument("--of", choices=["quick", "soak"], default="quick", help="what pairs shows")
     parser.add_argument("--seconds", type=float, default=600, help="of chance: none is begun after that")
-    parser.add_argument("--seed", type=int, help="of chance and soak; it is printed")
+    parser.add_argument("--seed", type=int, help="of chance, soak and pairs; it is printed")
     parser.add_argument("what", choices=["quick", "pairs", "soak", "chance", "one"])
     parser.add_argument("choice", nargs="*")
     arguments = parser.parse_args()
     script = SCRIPTS[arguments.script]
     if arguments.what == "pairs":
-        return show_pairs(script)
-    if not is_there(arguments.build):
-        print("PyTorch is not there: make torch")
+        if arguments.of == "soak":
+            return show_pairs(soak(script, arguments.rounds, arguments.seed or 0), {**script.choices, **CAPPED})
+        return show_pairs(quick(script), {**script.choices, "feature": script.together, **CAPPED})
+    if lack := missing(arguments.build, script.hugging_face):
+        print(lack)
         return SKIPPED
     gate = Gate(arguments.build, script, longer=arguments.what == "soak", verbose=arguments.what == "one", warm=arguments.what == "quick")
     again = f"tests/torch/gate.py --build {gate.build} --script {script.name} one"
@@ -260,8 +265,7 @@ def main():
     if arguments.what == "quick":
         combinations = quick(script)
     else:
-        pairs = runner.covering_set(script.choices)
-        combinations = [combination for each in range(arguments.rounds) for combination in spread(pairs, seed + each)]
+        combinations = soak(script, arguments.rounds, seed)
     failed = runner.run_all(gate.check, combinations, arguments.jobs, again)
     gate.close()
     failed += gate.close_caps()

@@ -3,8 +3,8 @@
 """Trains a small GPT-2 or Llama, randomly initialised, by Hugging Face's Trainer, whole or by LoRA. An ordinary script: it knows nothing
 of where it runs. Nothing is downloaded: the text is bytes of this file.
 
-Standard output: one line per step with the bits of the loss, then a hash of all weights, a hash of the optimizer's state, and
-torch.cuda.max_memory_allocated()."""
+Standard output: one line per step with the bits of the loss, then a hash of all weights, a hash of the optimizer's state, how many
+steps it took, and torch.cuda.max_memory_allocated()."""
 
 import argparse
 import hashlib
@@ -13,6 +13,7 @@ import struct
 import tempfile
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments, set_seed
 from transformers.trainer_callback import PrinterCallback
@@ -84,8 +85,16 @@ def hash_of(tensors):
     return digest.hexdigest()[:16]
 
 
+def count_steps():
+    """A list that grows with every step that an optimizer really takes; a gradient scaler leaves out some."""
+    taken = []
+    register_optimizer_step_post_hook(lambda *_: taken.append(1))
+    return taken
+
+
 def main():
     options = arguments()
+    taken = count_steps()
     set_seed(1)
     model = make_model(options)
     if options.lora:
@@ -102,6 +111,7 @@ def main():
     print("weights", hash_of(model.parameters()))
     states = [value for _, state in sorted(trainer.optimizer.state_dict()["state"].items()) for value in state.values()]
     print("optimizer", hash_of(value for value in states if isinstance(value, torch.Tensor)))
+    print(f"taken {len(taken)} of {options.steps} steps")
     print("peak", torch.cuda.max_memory_allocated())
 
 

@@ -53,7 +53,8 @@ def same(rig, text, moved=True, status=0, **settings):
 
 def fork_before_cuda(rig):
     """Children forked after the import each train for themselves."""
-    same(rig, TRAIN + """
+    with tempfile.TemporaryDirectory() as folder:
+        same(rig, TRAIN + """
 children = []
 for child in range(2):
     children.append(os.fork())
@@ -67,7 +68,7 @@ print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 print([open(f"{os.environ['FOLDER']}/{child}").read() for child in range(2)])
 model, parameters = make()
 print([step(model, parameters, count) for count in range(2)], weights(model))
-""", FOLDER=tempfile.mkdtemp(dir=rig.build))
+""", FOLDER=folder)
 
 
 def fork_after_cuda(rig):

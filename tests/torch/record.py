@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, is_there
+from rig import GRANULARITY, ROOT, SKIPPED, clean_environment, missing
 
 GPT = ["train.py", "--layers", "6", "--width", "64", "--sequence", "64", "--batch", "8", "--steps", "5"]
 HUGGING_FACE = ["hf_train.py", "--layers", "4", "--width", "64", "--sequence", "64", "--batch", "8", "--steps", "4"]
@@ -66,10 +66,11 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "tests" / "torch" / "streams")
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
-    if not is_there(arguments.build):
-        print("PyTorch is not there: make torch")
+    names = arguments.name or list(STREAMS)
+    if lack := missing(arguments.build, any(STREAMS[name][0] == HUGGING_FACE[0] for name in names)):
+        print(lack)
         return SKIPPED
-    for name in arguments.name or STREAMS:
+    for name in names:
         words = STREAMS[name]
         head = [f"# liboffload op stream 1: {' '.join(words)}"]
         text = "\n".join(head + compact(record(arguments.build.resolve(), words))) + "\n"

@@ -23,9 +23,25 @@ TIMEOUT_S = 200
 PRELOADED = 'LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD} exec "$@"'
 
 
-def is_there(build):
-    """Whether PyTorch and its stand-ins are (make torch)."""
-    return (pathlib.Path(build) / "torch-venv" / "wheel").exists() and (pathlib.Path(build) / "simgpu" / "torch").exists()
+def missing(build, hugging_face=False):
+    """What is not there of PyTorch, its stand-ins, and if asked for transformers and what goes with it, in words; None if all is."""
+    build = pathlib.Path(build)
+    if not (build / "torch-venv" / "wheel").exists() or not (build / "simgpu" / "torch").exists():
+        return "PyTorch is not there: make torch"
+    if hugging_face and not (build / "torch-venv" / "huggingface").exists():
+        return "transformers, accelerate and peft are not there: make torch"
+    return None
+
+
+def hugging_face(test):
+    """Marks a test that needs transformers, accelerate or peft."""
+    test.hugging_face = True
+    return test
+
+
+def preloading(library, words):
+    """The command line that runs `words` with the library before what is preloaded already."""
+    return ["sh", "-c", PRELOADED, str(library), *words]
 
 
 def clean_environment(build):
@@ -74,15 +90,16 @@ class Rig:
 
     def command(self, words, folder, options=(), offload=None, **settings):
         if offload is not None:
-            words = ["sh", "-c", PRELOADED, str(self.build / "liboffload.so"), *words]
+            words = preloading(self.build / "liboffload.so", words)
             settings = {"OFFLOAD_MIN_SIZE": str(GRANULARITY), "OFFLOAD_REPORT": "json",
                         "OFFLOAD_REPORT_FILE": f"{folder}/offload.%p.json", **offload, **settings}
+            settings = {name: value for name, value in settings.items() if value is not None}
         return [str(ROOT / "scripts" / "simgpu"), "--torch", "--granularity", str(GRANULARITY), "--report", f"{folder}/simgpu.%p.json",
                 *options, "--", "env", *(f"{name}={value}" for name, value in settings.items()), *words]
 
     def run(self, program, options=(), offload=None, **settings):
         """`program` is text for python -c, or a list of words. `offload`: None without liboffload, else its variables. `settings`:
-        other variables; the stream-ordered backend is chosen for runs without liboffload unless they say otherwise."""
+        other variables. One that is None is not set. The stream-ordered backend is chosen for runs without liboffload unless they say otherwise."""
         words = ["python", "-c", program] if isinstance(program, str) else program
         if offload is None:
             settings.setdefault("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")
@@ -135,10 +152,16 @@ def main(tests, about, longer=()):
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
-    if not is_there(arguments.build):
-        print("PyTorch is not there: make torch")
+    chosen, lacking = [], None
+    for test in [test for test in [*tests, *longer] if test.__name__ in arguments.name] if arguments.name else tests:
+        if lack := missing(arguments.build, hasattr(test, "hugging_face")):
+            lacking = lack
+        else:
+            chosen.append(test)
+    if lacking:
+        print(lacking)
+    if not chosen:
         return SKIPPED
-    chosen = [test for test in [*tests, *longer] if test.__name__ in arguments.name] if arguments.name else tests
     failed = 0
     rig = Rig(arguments.build)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

@@ -6,13 +6,23 @@
 
 Each test is a small program, run on the simulated GPU in a process of its own. 77: PyTorch is not there (make torch)."""
 
+import contextlib
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-from rig import ROOT, Rig, main
+from rig import ROOT, SKIPPED, TIMEOUT_S, Rig, clean_environment, main, missing
+
+SMALL_WORKSPACE = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
+
+
+def mapped_libraries(out):
+    """Of what stands after MAPS, those whose names are a toolkit's or a driver's. (cuDNN and others of the wheel's own begin with
+    "lib(torch|c10)_"; ld.so may show a deleted file's name.)"""
+    paths = {pathlib.Path(row.split()[5]) for row in out.split("MAPS")[1].splitlines() if len(row.split()) > 5}
+    return {path for path in paths if re.match(r"lib(cu[a-z]|nv|nccl|accinj)", path.name)}
 
 
 def only_stand_ins(rig):
@@ -26,12 +36,10 @@ print(torch.linalg.inv.__name__, y.sum().item())
 print("MAPS")
 print(open("/proc/self/maps").read())
 """).out
-    paths = {row.split()[5] for row in out.split("MAPS")[1].splitlines() if len(row.split()) > 5}
-    suspects = {path for path in paths if re.match(r"lib(cu[a-z]|nv|nccl|accinj)", pathlib.Path(path).name)}
-    # cuDNN and others of the wheel's own begin with "lib(torch|c10)_"; ld.so may show a deleted file's name.
-    foreign = {path for path in suspects if not path.startswith(str(rig.build / "simgpu"))}
+    suspects = mapped_libraries(out)
+    foreign = {path for path in suspects if not str(path).startswith(str(rig.build / "simgpu"))}
     assert not foreign, f"mapped, and not ours: {foreign}"
-    names = {pathlib.Path(path).name for path in suspects}
+    names = {path.name for path in suspects}
     for expected in ("libcuda.so.1", "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"):
         assert expected in names, f"{expected} is not among {sorted(names)}"
 
@@ -153,32 +161,110 @@ runpy.run_path({path!r}, run_name="__main__")
     assert weights[0] != weights[2], weights
 
 
-def beside_nvidia_packages(rig):
-    """Where PyTorch's own search path finds other libraries first (here: empty ones), the stand-ins are called all the same."""
+# PyTorch opens by path what it finds, once there is a libcudart in the process (torch._preload_cuda_deps). It wants these too, which
+# have no stand-in, and does not open that one.
+UNUSED = ["libnvrtc-builtins.so.13.0", "libnvJitLink.so.13"]
+NOT_OPENED = {"libnvidia-ml.so.1"}
+LOADED = "a decoy's load-time code: "
+DECOY = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void load(void) {
+  if (getenv("DECOYS_TELL")) fputs(TEXT, stderr);
+}
+"""
+
+
+@contextlib.contextmanager
+def nvidia_packages(rig):
+    """A Rig in whose build folder NVIDIA's packages are installed beside PyTorch: libraries of which there is load-time code only,
+    which tells its name with DECOYS_TELL."""
     with tempfile.TemporaryDirectory(dir=rig.build) as name:
         folder = pathlib.Path(name)
         subprocess.run(["cp", "-al", str((rig.build / "torch-venv").resolve()), str(folder / "torch-venv")], check=True)
-        for name in "simgpu", "liboffload.so":
+        for name in "simgpu", "liboffload.so", "offload":
             (folder / name).symlink_to(rig.build / name)
         packages, = (folder / "torch-venv").glob("lib/python3*/site-packages")
         decoys = packages / "nvidia" / "cu13" / "lib"
         decoys.mkdir(parents=True)
-        for library in [rig.build / "simgpu" / "libcudart.so.13", *(rig.build / "simgpu" / "torch").glob("lib*.so.*")]:
-            subprocess.run(["gcc", "-shared", "-o", str(decoys / library.name), f"-Wl,-soname,{library.name}", "-x", "c", "/dev/null"],
-                           check=True)
-        program = """
+        stand_ins = [rig.build / "simgpu" / "libcudart.so.13", *(rig.build / "simgpu" / "torch").glob("lib*.so.[0-9]*")]
+        for library in [file.name for file in stand_ins] + UNUSED:
+            subprocess.run(["gcc", "-shared", "-fPIC", f'-DTEXT="{LOADED}{library}\\n"', "-o", str(decoys / library), f"-Wl,-soname,{library}", "-x", "c", "-"],
+                           input=DECOY, text=True, check=True)
+        other = Rig(folder)
+        other.build = folder  # as it is named, not where its links lead
+        yield other
+
+
+def beside_nvidia_packages(rig):
+    """Where PyTorch's own search path finds other libraries first, the stand-ins are called all the same. PyTorch opens the others by
+    path, so they are mapped too, and their load-time code runs; nothing else of them does, because there is nothing else."""
+    program = """
 import torch
 x = torch.randn(8, 8, device="cuda")
 print((x @ x).shape)
+print("MAPS")
+print(open("/proc/self/maps").read())
 """
-        other = Rig(folder)
-        other.build = folder  # as it is named, not where its links lead
-        out = other.must(program).out
-        assert "[8, 8]" in out, out
-        on = other.must(program, offload={})
-        assert on.out == out and on.report["launches"] > 0, on.out + on.said
+    with nvidia_packages(rig) as other:
+        for offload in None, {}:
+            run = other.must(program, offload=offload, DECOYS_TELL="1")
+            assert "[8, 8]" in run.out and (offload is None or run.report["launches"] > 0), run.out + run.said
+            mapped = mapped_libraries(run.out)
+            stand_ins = {path.name for path in mapped if path.is_relative_to(rig.build / "simgpu")}
+            decoys = {path.name for path in mapped if "nvidia" in path.parts and path.is_relative_to(other.build)}
+            foreign = [path for path in mapped if not path.is_relative_to(rig.build / "simgpu") and not path.is_relative_to(other.build)]
+            assert not foreign, f"mapped, and neither ours nor of PyTorch's search path: {foreign}"
+            loaded = {line.removeprefix(LOADED) for line in run.said.splitlines() if line.startswith(LOADED)}
+            made = {path.name for path in other.build.glob("torch-venv/lib/python3*/site-packages/nvidia/cu13/lib/*")}
+            assert decoys == loaded == made - NOT_OPENED, f"mapped: {decoys}, with load-time code run: {loaded}"
+            assert decoys - stand_ins == set(UNUSED), f"no stand-in of that name is mapped: {decoys - stand_ins}"
         run = other.run(program, LD_PRELOAD="")
-        assert run.status != 0 and "undefined symbol" in run.said, f"{run.said}\nthe empty libraries were not found first, so this test shows nothing"
+        assert run.status != 0 and "undefined symbol" in run.said, f"{run.said}\nthe decoys were not found first, so this test shows nothing"
+
+
+def scripts_beside_nvidia_packages(rig):
+    """The gate and the demonstration keep what is preloaded there."""
+    with nvidia_packages(rig) as other:
+        for line in [sys.executable, ROOT / "tests" / "torch" / "gate.py", "--build", other.build, "one", "cap=60"], \
+                [ROOT / "scripts" / "demo_torch.sh", other.build]:
+            environment = clean_environment(other.build)
+            environment.update(CAP="70", OFFLOAD_MIN_SIZE="256KiB", TRAIN_OPTIONS="--layers 3 --width 192 --sequence 192 --batch 8 --steps 2", **SMALL_WORKSPACE)
+            done = subprocess.run(list(map(str, line)), env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def without_hugging_face(rig):
+    """Where only transformers and what goes with it is missing, only what needs it is skipped, with one line."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for part in "torch-venv", "simgpu/torch":
+            (folder / part).mkdir(parents=True)
+        (folder / "torch-venv" / "wheel").touch()
+        assert missing(folder) is None
+        for script, words in ("gate.py", ["--script", "hf", "one"]), ("view_test.py", ["finder_by_text"]), ("record.py", ["llama-lora"]):
+            done = subprocess.run([sys.executable, str(ROOT / "tests" / "torch" / script), "--build", name, *words],
+                                  capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            assert (done.returncode, done.stdout, done.stderr) == (SKIPPED, "transformers, accelerate and peft are not there: make torch\n", ""), \
+                script + done.stdout + done.stderr
+        (folder / "torch-venv" / "wheel").unlink()
+        assert missing(folder, hugging_face=True) == "PyTorch is not there: make torch"
+
+
+def as_installed(rig):
+    """Pages of 2 MiB and tensors moved from the size on that is the default, larger ones than the gate's: as a user has it."""
+    command = ["python", str(ROOT / "tests" / "torch" / "train.py"), "--layers", "4", "--width", "768", "--sequence", "512", "--batch", "4", "--steps", "2"]
+    without = rig.must(command, ["--granularity", "2MiB", "--memory", "4GiB"], **SMALL_WORKSPACE)
+    peak = int(without.values()["peak"])
+    for cap in 60, 45:
+        memory = peak * cap // 100 >> 21 << 21
+        on = rig.must(command, ["--granularity", "2MiB", "--memory", str(memory), "--schedule", "late"],
+                      offload={"OFFLOAD_MIN_SIZE": None}, **SMALL_WORKSPACE)
+        results, expected = ([line for line in run.out.splitlines() if not line.startswith("peak ")] for run in (on, without))
+        assert results == expected, "\n".join([*results, "instead of", *expected])
+        assert not on.lines_of_ours() and on.counts["names_hash"] == without.counts["names_hash"], on.said
+        assert on.report["bytes_out"] > 0 and on.report["peak_bytes_with"] <= memory, on.report
+        print(f"{peak >> 20} MiB in {memory >> 20}: {on.report['bytes_out'] >> 20} out, {on.report['bytes_in'] >> 20} in")
 
 
 # Preloaded: says which library asks for an entry of the driver, by dlsym and by cuGetProcAddress.
@@ -228,8 +314,8 @@ print((x @ x).sum().item(), torch.nn.functional.linear(x, x, x[0]).sum().item())
     assert asked == {("libcublas.so.13", "address", "cuLaunchKernel"), ("libcublasLt.so.13", "symbol", "cuLaunchKernel")}, said
 
 
-TESTS = [only_stand_ins, doors, beside_nvidia_packages, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
+TESTS = [only_stand_ins, doors, beside_nvidia_packages, without_hugging_face, versions, products, one_wrong_element, refusals, out_of_memory, empty_stack, training_changes_everything]
 
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS, __doc__))
+    sys.exit(main(TESTS, __doc__, longer=[scripts_beside_nvidia_packages, as_installed]))

@@ -10,6 +10,8 @@ class Script:
     """`choices` by name; `features` are the words for each choice of that name, which may be several with a + between them, and
     `together` has each in at least one of them; `model` and `longer` say how large; `modules` are what it imports that takes long."""
 
+    hugging_face = False
+
     def __init__(self, name, file, modules, choices, features, together, model, longer):
         self.name = name
         self.file = file
@@ -75,5 +77,7 @@ HUGGING_FACE = Script(
     ["whole", "lora", "accumulate"],
     ["--layers", "3", "--width", "64", "--sequence", "64", "--batch", "16", "--steps", "2"],
     ["--layers", "6", "--width", "64", "--sequence", "96", "--batch", "16", "--steps", "6"])
+
+HUGGING_FACE.hugging_face = True
 
 SCRIPTS = {script.name: script for script in (TRAIN, HUGGING_FACE)}

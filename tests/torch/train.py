@@ -3,7 +3,7 @@
 """Trains a small GPT on text, byte by byte. An ordinary PyTorch script: it knows nothing of where it runs.
 
 Standard output: one line per step (loss as a number and as the bits of it), then a hash of all weights, a hash of the optimizer's
-state, and torch.cuda.max_memory_allocated()."""
+state, how many steps it took, and torch.cuda.max_memory_allocated()."""
 
 import argparse
 import contextlib
@@ -14,6 +14,7 @@ import struct
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 
@@ -159,8 +160,16 @@ def hash_of(tensors):
     return digest.hexdigest()[:16]
 
 
+def count_steps():
+    """A list that grows with every step that an optimizer really takes; a gradient scaler leaves out some."""
+    taken = []
+    register_optimizer_step_post_hook(lambda *_: taken.append(1))
+    return taken
+
+
 def main():
     options = arguments()
+    taken = count_steps()
     torch.manual_seed(options.seed)
     torch.use_deterministic_algorithms(options.deterministic)
     device = torch.device("cuda")
@@ -230,6 +239,7 @@ def main():
     print("weights", hash_of(model.parameters()))
     states = [value for _, state in sorted(optimizer.state_dict()["state"].items()) for value in state.values()]
     print("optimizer", hash_of(value for value in states if isinstance(value, torch.Tensor)))
+    print(f"taken {len(taken)} of {options.steps - first} steps")
     print("peak", torch.cuda.max_memory_allocated())
 
 

@@ -23,6 +23,15 @@ def mib(count, value=1.0):
     return torch.full((count * MIB // 4,), value, device="cuda")
 
 
+def pattern(index):
+    """4 MiB that are others for each index, on the host."""
+    return torch.arange(MIB, dtype=torch.int32) * 3 + index
+
+
+def keep(index):
+    return pattern(index).cuda()
+
+
 def row(title):
     """The current and peak figures of a row of memory_summary."""
     line = next(line for line in torch.cuda.memory_summary().splitlines() if line.strip("| ").startswith(title))
@@ -44,14 +53,18 @@ say("backend", torch.cuda.get_allocator_backend())
 say("total_memory", torch.cuda.get_device_properties(0).total_memory // MIB)
 look("start")
 
-kept = [mib(4, float(i)) for i in range(options.most // 4)]
+kept = [keep(index) for index in range(options.most // 16)]
+look("growing")
+kept += [keep(index) for index in range(len(kept), options.most // 4)]
 look("full")
 say("summary.allocated", *row("Allocated memory"))
 del kept[1::2]
 look("half")
 torch.cuda.reset_peak_memory_stats()
 look("reset")
-say("content", *(int(tensor.sum().item() != 0) for tensor in kept[1:]))
+say("content", *(int(torch.equal(tensor.cpu(), pattern(2 * index))) for index, tensor in enumerate(kept)))
+del kept[options.most // 16:]
+look("shrinking")
 del kept
 gc.collect()
 torch.cuda.synchronize()
@@ -84,3 +97,19 @@ say("record_stream.allocated", torch.cuda.memory_allocated() // MIB)
 del others, copied
 torch.cuda.synchronize()
 look("end")
+
+# What three sizes that are no multiples of anything count as, in bytes.
+torch.cuda.reset_peak_memory_stats()
+odd = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in (1, 513, 1000001)]
+say("odd", torch.cuda.memory_allocated())
+say("most_odd", torch.cuda.max_memory_allocated())
+del odd
+
+# All of the device as that limit.
+kept = []
+try:
+    while len(kept) < options.most // 4:
+        kept.append(keep(len(kept)))
+except torch.OutOfMemoryError:
+    pass
+say("within_fraction_1", len(kept) * 4)
