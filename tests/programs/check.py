@@ -252,6 +252,22 @@ def expect_seen(steps, **settings):
         expect(found == wanted, f"{settings} {statement}: {found} instead of {wanted}")
 
 
+def pytorch_refusals():
+    """Failed checks reach PyTorch's own function, whose exception passes through ours; one line where its allocator refuses."""
+    refusal, line = "cudaMallocAsync does not yet support recordHistory", "OFFLOAD_PYTORCH_ALLOC=native has it"
+    for message, settings, lines in (
+        (refusal, {}, 1),
+        ("invalid shape", {}, 0),
+        (refusal, {"OFFLOAD_PYTORCH_ALLOC": "uncached"}, 0),
+        (refusal, {"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, 0),
+        (refusal, {"OFFLOAD_DISABLE": "1"}, 0),
+    ):
+        command = [path("programs", "failed_checks"), path("programs", "checks_library.so"), message]
+        status, out, error = run(command, clean_environment() | settings, [library()])
+        expect((status, out) == (0, f"text: {message}\nstring: {message}\n"), f"{settings}: {status} {out} {error}")
+        expect(error.count(line) == error.count("\n") == lines, f"{settings}: {error}")
+
+
 def pytorch_variables_of_the_program():
     """What a program sets for PyTorch's allocator means what it would have meant in the shell; what it reads is what it wrote."""
     expect_seen((
