@@ -27,8 +27,14 @@ fail() {
 libraries() { compgen -G "$venv/lib/python3*/site-packages/torch/lib"; }
 torch_is_there() { [ -e "$venv/wheel" ] && [ "$(sed -n 2p "$venv/wheel")" = "$torch_version" ] && [ -d "$(sed -n 1p "$venv/wheel")" ]; }
 huggingface_is_there() { [ -e "$venv/huggingface" ] && [ "$(cat "$venv/huggingface")" = "${huggingface[*]}" ]; }
-# Python compiles what it imports; pip would compile everything, which takes as long as to fetch it.
 install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-compile "$@" >>"$log" 2>&1; }
+
+# In place of pip, which compiles on one core, and hundreds of models that no test here is about: together as long as to fetch them.
+# What is left out is compiled when it is imported.
+compile_modules() {
+  "$venv/bin/python" -m compileall -q -j 0 -x '/transformers/models/(?!auto/|gpt2/|llama/)|/torch/testing/|/tests?/' \
+    "$venv"/lib/python3*/site-packages >>"$log" 2>&1 || true
+}
 
 # could_not WHAT: after pip has failed.
 could_not() {
@@ -55,4 +61,5 @@ fi
 echo "torch: installing ${huggingface[*]}"
 install "${huggingface_needs[@]}" || could_not "what transformers needs"
 install --no-deps "${huggingface[@]}" || could_not "${huggingface[*]}"
+compile_modules
 echo "${huggingface[*]}" >"$venv/huggingface"

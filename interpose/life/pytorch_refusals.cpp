@@ -34,9 +34,16 @@ extern "C" {
 namespace offload {
 namespace {
 
+// As that allocator words them, unlike a check of the settings, which names it, too.
+bool is_refusal(std::string_view message) {
+  return message.find("cudaMallocAsync") != message.npos &&
+         (message.find("does not yet support") != message.npos ||
+          message.find("is not meaningful") != message.npos);
+}
+
 void explain(std::string_view message) {
   static constinit std::atomic<bool> said{false};
-  if (message.find("cudaMallocAsync") == message.npos || options().disable ||
+  if (!is_refusal(message) || options().disable ||
       options().pytorch_alloc != PytorchAlloc::kAsync ||
       pytorch_allocator() != PytorchAlloc::kAsync || said.exchange(true))
     return;

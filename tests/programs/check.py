@@ -257,7 +257,9 @@ def pytorch_refusals():
     refusal, line = "cudaMallocAsync does not yet support recordHistory", "OFFLOAD_PYTORCH_ALLOC=native has it"
     for message, settings, lines in (
         (refusal, {}, 1),
+        ("Calling snapshot with backend:cudaMallocAsync is not meaningful.", {}, 1),
         ("invalid shape", {}, 0),
+        ("Allocator backend parsed at runtime != allocator backend parsed at load time, native != cudaMallocAsync", {}, 0),
         (refusal, {"OFFLOAD_PYTORCH_ALLOC": "uncached"}, 0),
         (refusal, {"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, 0),
         (refusal, {"OFFLOAD_DISABLE": "1"}, 0),
