@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PyTorch's stream-ordered allocator cannot do, PyTorch refuses before the driver is asked
 // anything. Every failed check of PyTorch's passes through two functions of its libc10
-// (c10/util/Exception.h, the same since 1.9). Ours stand before them: they say once which option
+// (c10/util/Exception.h). Ours stand before them: they say once which option
 // helps, if the check is that allocator's, and pass every one on. Any thread; what is thrown goes
 // through their frames, which have nothing to clean up.
 
